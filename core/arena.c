@@ -60,13 +60,13 @@ typedef struct block {
 _Static_assert(sizeof(block) <= ALIGN, "the header of a block preserves the alignment");
 
 struct cp_arena {
-    struct cp_tape    *tape; /* owner, and its current op, for messages */
-    const char *const *op;
-    chunk             *newest; /* the only one that new blocks come from */
-    size_t             used, peak, reserved;
-    size_t             next_size;                   /* of the single chunk that replaces those freed by the last reset */
-    uint64_t           filled[CLASSES / WORD_BITS]; /* one bit per class with free blocks; otherwise its head is invalid */
-    block             *heads[CLASSES];
+    struct cp_tape *tape; /* owner */
+    void (*refuse)(struct cp_tape *tape, size_t bytes);
+    chunk   *newest; /* the only one that new blocks come from */
+    size_t   used, peak, reserved;
+    size_t   next_size;                   /* of the single chunk that replaces those freed by the last reset */
+    uint64_t filled[CLASSES / WORD_BITS]; /* one bit per class with free blocks; otherwise its head is invalid */
+    block   *heads[CLASSES];
 };
 
 /* ---- blocks ---- */
@@ -287,16 +287,17 @@ void *cp_arena_try(cp_arena *arena, size_t bytes) {
     return block_memory(b);
 }
 
-void cp_arena_set_owner(cp_arena *arena, struct cp_tape *tape, const char *const *op) {
+void cp_arena_set_owner(cp_arena *arena, struct cp_tape *tape, void (*refuse)(struct cp_tape *tape, size_t bytes)) {
     arena->tape = tape;
-    arena->op = op;
+    arena->refuse = refuse;
 }
 
 void *cp_arena_alloc(cp_arena *arena, size_t bytes) {
     void *memory = cp_arena_try(arena, bytes);
-    if (!memory)
-        cp_misuse((cp_at){.tape = arena->tape}, arena->op ? *arena->op : "arena",
-                  "out of memory for scratch: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
+    if (!memory && arena->refuse)
+        arena->refuse(arena->tape, bytes);
+    else if (!memory)
+        cp_misuse((cp_at){0}, "arena", "out of memory for scratch: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
     return memory;
 }
 

@@ -20,8 +20,8 @@ void      cp_arena_free(cp_arena *arena); /* NULL is allowed */
 void *cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse: the caller reports the error */
 
-/* Owner and current op, for out-of-memory messages. */
-void cp_arena_set_owner(cp_arena *arena, struct cp_tape *tape, const char *const *op);
+/* The tape whose arena it is, and how it reports that it is out of memory. */
+void cp_arena_set_owner(cp_arena *arena, struct cp_tape *tape, void (*refuse)(struct cp_tape *tape, size_t bytes));
 
 /* Releases one block before the reset. NULL is allowed; releasing a block twice is misuse. */
 void cp_arena_release(cp_arena *arena, void *block);

@@ -6,33 +6,61 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void default_handler(const cp_error *error, void *user) {
-    (void)user;
+/* `kind` is "" or "warning: ". */
+static void print(const cp_error *error, const char *kind) {
     if (error->file) {
-        fprintf(stderr, "couplet: %s: %s (%s:%d)\n", error->op, error->message, error->file, error->line);
+        fprintf(stderr, "couplet: %s%s: %s (%s:%d)\n", kind, error->op, error->message, error->file, error->line);
     } else {
-        fprintf(stderr, "couplet: %s: %s\n", error->op, error->message);
+        fprintf(stderr, "couplet: %s%s: %s\n", kind, error->op, error->message);
     }
+}
+
+static void print_error(const cp_error *error, void *user) {
+    (void)user;
+    print(error, "");
     exit(2);
 }
 
-static cp_error_fn handler = default_handler;
-static void       *handler_user = NULL;
+static void print_warning(const cp_error *error, void *user) {
+    (void)user;
+    print(error, "warning: ");
+}
 
-void cp_error_handler(cp_error_fn new_handler, void *user) {
-    handler = new_handler ? new_handler : default_handler;
-    handler_user = new_handler ? user : NULL;
+typedef struct installed {
+    cp_error_fn call;
+    void       *user;
+} installed;
+
+static installed on_error = {print_error, NULL}, on_warning = {print_warning, NULL};
+
+void cp_error_handler(cp_error_fn handler, void *user) {
+    on_error = handler ? (installed){handler, user} : (installed){print_error, NULL};
+}
+
+void cp_warning_handler(cp_error_fn handler, void *user) {
+    on_warning = handler ? (installed){handler, user} : (installed){print_warning, NULL};
+}
+
+static void report(const installed *handler, cp_at at, const char *op, const char *format, va_list args) {
+    char message[512];
+    if (vsnprintf(message, sizeof message, format, args) < 0) message[0] = '\0';
+    handler->call(&(cp_error){op, message, at.file, at.line}, handler->user);
 }
 
 bool cp_misuse(cp_at at, const char *op, const char *format, ...) {
-    char    message[512];
+    va_list args;
+    if (at.tape) at.tape->failed = true;
+    va_start(args, format);
+    report(&on_error, at, op, format, args);
+    va_end(args);
+    return false;
+}
+
+void cp_warn(cp_at at, const char *op, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    if (vsnprintf(message, sizeof message, format, args) < 0) message[0] = '\0';
+    report(&on_warning, at, op, format, args);
     va_end(args);
-    if (at.tape) at.tape->failed = true;
-    handler(&(cp_error){op, message, at.file, at.line}, handler_user);
-    return false;
 }
 
 bool cp_fail_as(cp_status *status, cp_status_kind kind, const char *format, ...) {

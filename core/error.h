@@ -47,6 +47,10 @@ typedef void (*cp_error_fn)(const cp_error *error, void *user);
 /* Installs a handler for misuse; NULL restores the default. */
 void cp_error_handler(cp_error_fn handler, void *user);
 
+/* The same for warnings: what works but is probably a mistake. The default handler prints one line to stderr. */
+void cp_warning_handler(cp_error_fn handler, void *user);
+void cp_warn(cp_at at, const char *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* Reports misuse. Returns false, so that a check can say `return cp_misuse(...)`. */
 bool cp_misuse(cp_at at, const char *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* For functions that return a pointer: `return cp_refuse(...)`, and `return cp_null(cp_fail(...))`. */

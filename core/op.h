@@ -98,6 +98,9 @@ cp_tensor *cp_record_with(cp_at at, const cp_op *op, cp_tensor *out, const void 
 /* The `keeps` that cp_record would set, 0 if it would record nothing: whether the op has to save something. */
 unsigned cp_keeps(cp_at at, const cp_op *op, int n, cp_tensor *const *in);
 
+/* cp_grad for a function that computes gradients itself: misuse is reported for `op`. */
+bool cp_grad_for(cp_at at, const char *op, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out);
+
 bool      cp_recording(cp_at at); /* whether the tape is recording; in a rule, whether the sweep is recorded */
 cp_arena *cp_scratch(cp_at at);   /* the tape's arena, for kernels */
 

@@ -177,6 +177,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
 static bool sweep(cp_at at, const char *op, cp_tensor *out, cp_tensor *seed) {
     cp_tape *tape = at.tape;
     int      reads_left = tape->read_count;
+    tape->lowest = tape->node_count;
     if (!seed && !(seed = cp_full(at, 1, out->shape))) return false;
     tape->slots[out->id].grad = hold(seed);
     for (int i = tape->node_count - 1; i >= 0; i--) {
@@ -185,6 +186,7 @@ static bool sweep(cp_at at, const char *op, cp_tensor *out, cp_tensor *seed) {
         if (!g) continue;
         bool kept = tape->slots[node->out->id].mark == CP_MARK_TARGET;
         bool runs = needs_fill(tape, node);
+        if (runs) tape->lowest = i;
         if (tape->watch && runs) tape->watch->rule(tape->watch->user, node, g);
         if (runs && (!reads_current(at, op, i, &reads_left) || !rule_apply(at, node, g))) return false;
         if (!kept) {
@@ -217,7 +219,7 @@ typedef struct request {
     cp_tensor *const *wrt;
     int               n;
     cp_tensor       **out;
-    bool              recorded;
+    bool              recorded, seeded;
 } request;
 
 /* NULL for a value that had no id when the sweep began: a seed that is a parameter may get its id during the sweep. */
@@ -275,15 +277,14 @@ static bool wanted_fits(cp_at at, const char *op, const cp_tensor *t, int i) {
 }
 
 static bool request_fits(cp_at at, const request *q) {
-    bool seeded = strcmp(q->op, "vjp") == 0;
     if (q->n < 0 || (q->n > 0 && (!q->wrt || !q->out)))
         return cp_misuse(at, q->op, "wrt or out is NULL, or n = %d is negative", q->n);
     for (int i = 0; i < q->n; i++) q->out[i] = NULL;
-    if (!cp_check(at, q->op, seeded ? 2 : 1, (cp_tensor *[]){q->of, q->seed})) return false;
-    if (seeded && !cp_shape_same(q->seed, q->of))
+    if (!cp_check(at, q->op, q->seeded ? 2 : 1, (cp_tensor *[]){q->of, q->seed})) return false;
+    if (q->seeded && !cp_shape_same(q->seed, q->of))
         return cp_misuse(at, q->op, "the seed has shape %s, and the result %s: they must be the same", cp_shape_text(q->seed).s,
                          cp_shape_text(q->of).s);
-    if (!seeded && q->of->size != 1)
+    if (!q->seeded && q->of->size != 1)
         return cp_misuse(
             at, q->op, "loss has shape %s; only a single value has a gradient: take cp_mean or cp_sum first, or cp_vjp with a seed",
             cp_shape_text(q->of).s);
@@ -293,20 +294,51 @@ static bool request_fits(cp_at at, const request *q) {
            cp_misuse(at, q->op,
                      "%s was not recorded: it depends on no variable or parameter, or the tape was paused (cp_tape_pause); "
                      "what cp_grad returns is constant, cp_grad_recorded records it",
-                     seeded ? "the result" : "loss");
+                     q->seeded ? "the result" : "loss");
+}
+
+enum { EQUAL_STEPS = 100, PLACES = 16 }; /* PLACES: a sweep's place may be this many other sweeps apart */
+
+/* Warns once of a loop whose steps neither reset the tape nor use each other's nodes. */
+static void loop_check(cp_at at, const char *op, bool recorded) {
+    cp_tape       *tape = at.tape;
+    cp_loop_watch *l = &tape->loop;
+    int            growth = tape->node_count - l->length;
+    bool           same = at.file == l->file && at.line == l->line;
+    l->sweeps++;
+    if (tape->lowest < l->reach) l->reach = tape->lowest;
+    if (recorded || (!same && l->file && ++l->elsewhere <= PLACES)) return;
+    l->equal = same && growth > 0 && growth == l->growth && l->reach >= l->length ? l->equal + 1 : 0;
+    l->file = at.file;
+    l->line = at.line;
+    l->growth = growth;
+    l->length = l->reach = tape->node_count;
+    l->elsewhere = 0;
+    if (l->equal < EQUAL_STEPS || l->warned) return;
+    l->warned = true;
+    cp_warn(at, op,
+            "%d steps in a row recorded %d nodes each on this tape, which has %d nodes and %zu bytes now: is a cp_tape_reset "
+            "missing at "
+            "the end of the step?",
+            EQUAL_STEPS, growth, tape->node_count, cp_tape_bytes(tape));
 }
 
 static bool run(cp_at at, const request *q) {
     if (!request_fits(at, q) || !mark(at, q->wrt, q->n)) return false;
     bool was = cp_tape_pause(at.tape, !q->recorded);
     bool ok = q->recorded ? grad_recorded(at, q) : grad_only(at, q);
+    if (ok) loop_check(at, q->op, q->recorded);
     cp_tape_pause(at.tape, was);
     for (int i = 0; i < q->n && !ok; i++) q->out[i] = NULL;
     return ok;
 }
 
 bool(cp_grad)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    return run(at, &(request){"grad", .of = loss, .wrt = wrt, .n = n, .out = out});
+    return cp_grad_for(at, "grad", loss, wrt, n, out);
+}
+
+bool cp_grad_for(cp_at at, const char *op, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
+    return run(at, &(request){op, .of = loss, .wrt = wrt, .n = n, .out = out});
 }
 
 bool(cp_grad_recorded)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
@@ -314,9 +346,9 @@ bool(cp_grad_recorded)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, 
 }
 
 bool(cp_vjp)(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
-    return run(at, &(request){"vjp", .of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads});
+    return run(at, &(request){"vjp", .seeded = true, .of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads});
 }
 
 bool(cp_vjp_recorded)(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
-    return run(at, &(request){"vjp", .of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads, .recorded = true});
+    return run(at, &(request){"vjp", .seeded = true, .of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads, .recorded = true});
 }

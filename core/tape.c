@@ -2,6 +2,7 @@
  * how results were computed. */
 #include "core/tape_internal.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,9 +132,15 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item) {
 /* ---- tensors and their values ---- */
 
 static bool refused(cp_at at, const char *what, size_t bytes) {
-    return cp_misuse(at, at.tape->op, "out of memory for %s: cannot get %zu bytes beyond the %zu in use", what, bytes,
-                     cp_tape_bytes(at.tape));
+    return cp_misuse(
+        at, at.tape->op,
+        "out of memory for %s: cannot get %zu bytes beyond the %zu in use; the tape has recorded %d nodes and computed %d "
+        "gradients since its last cp_tape_reset%s",
+        what, bytes, cp_tape_bytes(at.tape), at.tape->node_count, at.tape->loop.sweeps,
+        at.tape->loop.sweeps > 1 ? ": is one missing at the end of the step?" : "");
 }
+
+static void refuse_scratch(cp_tape *tape, size_t bytes) { refused((cp_at){tape, tape->op_file, tape->op_line}, "scratch", bytes); }
 
 cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size) {
     cp_tensor *t = ring_take(at.tape);
@@ -207,7 +214,7 @@ cp_arena *cp_scratch(cp_at at) { return at.tape->arena; }
 cp_tape *cp_tape_new(void) {
     cp_tape *tape = calloc(1, sizeof *tape);
     if (tape && (tape->arena = cp_arena_new()) && ring_grow(tape, FIRST_PARTS)) {
-        cp_arena_set_owner(tape->arena, tape, &tape->op);
+        cp_arena_set_owner(tape->arena, tape, refuse_scratch);
         tape->step = 1;
         tape->op = "tape";
         return tape;
@@ -241,6 +248,8 @@ void cp_tape_reset(cp_tape *tape) {
     tape->node_count = tape->read_count = tape->value_count = tape->foreign_count = 0;
     tape->made = NULL;
     tape->failed = tape->collecting = false;
+    tape->loop = (cp_loop_watch){.warned = tape->loop.warned};
+    cp_tape_hand_over(tape);
     if (++tape->step == 0) { /* the counter overflowed: old entries must not match */
         if (tape->foreign) memset(tape->foreign, 0, (size_t)tape->foreign_room * sizeof *tape->foreign);
         tape->step = 1;
@@ -256,6 +265,18 @@ static bool swap(bool *flag, bool on) {
     bool was = *flag;
     *flag = on;
     return was;
+}
+
+void cp_tape_hand_over(cp_tape *tape) {
+    if (tape) atomic_store(&tape->owner, NULL);
+}
+
+/* Whether the calling thread may use the tape, which is then its own. */
+static bool owns(cp_tape *tape) {
+    static _Thread_local char me;
+    const void               *none = NULL;
+    return atomic_load_explicit(&tape->owner, memory_order_relaxed) == &me ||
+           atomic_compare_exchange_strong(&tape->owner, &none, &me);
 }
 
 bool cp_tape_pause(cp_tape *tape, bool on) {
@@ -408,7 +429,12 @@ bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in) {
         return (!n || in[0]) && cp_misuse(at, op, "the tape is NULL"); /* the call that gave NULL has reported the error */
     for (int i = 0; i < n; i++)
         if (!fits(at.tape, in[i])) return explain(&at, op, "argument", i + 1, in[i]);
+    if (!owns(at.tape))
+        return cp_misuse(at, op,
+                         "another thread uses this tape; each thread needs its own, or the other calls cp_tape_hand_over first");
     at.tape->op = op;
+    at.tape->op_file = at.file;
+    at.tape->op_line = at.line;
     return true;
 }
 
@@ -466,6 +492,8 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
     if (!out || tape->paused) return out;
     for (int i = 0; i < n; i++) any |= gets_gradient(tape, op, in[i], i);
     if (!any) return out;
+    if (!op->grad)
+        return cp_refuse(at, op->name, "the op has no gradient rule (.grad; CP_OP sets it), and gradients flow to its inputs");
 
     cp_node *node = node_new(at, n);
     if (!node) return NULL;

@@ -26,6 +26,10 @@ cp_tape *cp_tape_new(void);
 void     cp_tape_free(cp_tape *tape);  /* NULL is allowed; all its tensors go with it */
 void     cp_tape_reset(cp_tape *tape); /* forgets the record and all values, O(1); the memory is kept for the next step */
 
+/* A tape belongs to the thread that uses it first after cp_tape_new or cp_tape_reset; use by another thread is misuse. After hand_over the
+ * next thread that uses it owns it: for a tape that one thread records and another, while the first waits, goes on with. */
+void cp_tape_hand_over(cp_tape *tape);
+
 /* While paused, ops compute values and record nothing, for inference. Returns the previous setting; a new tape records. */
 bool cp_tape_pause(cp_tape *tape, bool on);
 

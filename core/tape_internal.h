@@ -51,6 +51,18 @@ typedef struct cp_watcher {
     void (*done)(void *user, const cp_node *node);                               /* memory that only this rule needed is released */
 } cp_watcher;
 
+/* Finds a program's loop without cp_tape_reset: sweeps at one place, each over nodes recorded since the one before. */
+typedef struct cp_loop_watch {
+    const char *file; /* the place; NULL: none yet */
+    int         line;
+    int         length, growth; /* nodes at the last sweep there, and how many were new */
+    int         reach;          /* the first node that a sweep has used since */
+    int         equal;          /* sweeps in a row with the same growth */
+    int         elsewhere;      /* sweeps at other places since */
+    int         sweeps;         /* all since the reset */
+    bool        warned;
+} cp_loop_watch;
+
 struct cp_tape {
     cp_arena            *arena; /* values */
     cp_tensor_ring       ring;
@@ -60,7 +72,12 @@ struct cp_tape {
     bool                 paused, frozen;
     bool                 failed; /* an error was reported since the last reset: NULL arguments come from it */
     unsigned             step;   /* counts the resets, from 1 */
-    const char          *op;     /* the last op that checked its arguments, for messages */
+    const char          *op;     /* the last op that checked its arguments, and its caller's place, for messages */
+    const char          *op_file;
+    int                  op_line;
+    cp_loop_watch        loop;
+    _Atomic(const void *)
+        owner; /* the thread that uses the tape: the address of something of its own; NULL: none since the reset */
 
     cp_node **nodes;
     int       node_count, node_room;
@@ -79,7 +96,8 @@ struct cp_tape {
     int         slot_room;
     bool        collecting; /* list new tensors, so that they can be released early */
     cp_tensor  *made;
-    cp_watcher *watch; /* or NULL */
+    int         lowest; /* the node of its last rule */
+    cp_watcher *watch;  /* or NULL */
 };
 
 /* Rewinding to a mark releases all tensors, nodes and attributes since then, but not values in the arena. */

@@ -15,6 +15,7 @@ void cp_params_free(cp_params *params) {
     if (!params) return;
     for (int i = 0; i < params->count; i++) {
         cp_tensor_free(params->at[i].value);
+        cp_tensor_free(params->at[i].sum);
         free(params->at[i].name);
     }
     free(params->at);

@@ -18,6 +18,7 @@ typedef struct cp_param {
     char      *name;
     cp_tensor *value;
     cp_tensor *grad; /* after cp_backward, on the tape until its reset; NULL before, and after the optimizer's step */
+    cp_tensor *sum;  /* the memory of cp_backward_add; NULL: not used yet */
     cp_layout  layout;
     bool       buffer; /* not trained */
 } cp_param;

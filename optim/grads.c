@@ -1,35 +1,72 @@
 /* The gradients of a parameter set. */
 #include "optim/grads.h"
 
+#include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "core/threads.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A parameter that was a constant on a frozen tape has no gradient instead of zeros. */
-static bool wanted(cp_at at, const cp_param *entry) { return !entry->buffer && cp_use_of(at, entry->value) != CP_USED_FROZEN; }
+static bool wanted(cp_at at, const cp_param *entry) {
+    return !entry->buffer && entry->value->tracked && cp_use_of(at, entry->value) != CP_USED_FROZEN;
+}
 
-bool(cp_backward)(cp_at at, cp_tensor *loss, cp_params *params) {
+/* Computes the gradients of the set; params->grads[i] is that of entry i, or NULL. */
+static bool grads_compute(cp_at at, const char *op, cp_tensor *loss, cp_params *params) {
     int n = 0, trained = 0;
-    if (!params) return cp_misuse(at, "backward", "the parameter set is NULL");
-    cp_grads_clear(params);
-    params->grad_tape = at.tape;
-    if (!cp_check(at, "backward", 1, &loss)) return false;
+    if (!cp_check(at, op, 1, &loss)) return false;
     for (int i = 0; i < params->count; i++) {
         trained += !params->at[i].buffer;
         if (wanted(at, &params->at[i])) params->wanted[n++] = params->at[i].value;
     }
     if (loss->tracked && trained && !cp_depends(at, loss, params->wanted, n))
         return cp_misuse(
-            at, "backward", "the loss depends on none of the %d parameters of this set%s", trained,
+            at, op, "the loss depends on none of the %d parameters of this set%s", trained,
             n < trained
                 ? ", which were constants while the tape was frozen: call cp_tape_freeze(tape, false) before the loss is computed"
                 : "");
-    if (!cp_grad(at, loss, params->wanted, n, params->grads)) return false;
+    if (!cp_grad_for(at, op, loss, params->wanted, n, params->grads)) return false;
     for (int i = params->count - 1; i >= 0; i--) /* spreads the gradients over all entries, in the same order */
-        params->at[i].grad = params->grads[i] = wanted(at, &params->at[i]) ? params->grads[--n] : NULL;
+        params->grads[i] = wanted(at, &params->at[i]) ? params->grads[--n] : NULL;
+    return true;
+}
+
+bool(cp_backward)(cp_at at, cp_tensor *loss, cp_params *params) {
+    if (!params) return cp_misuse(at, "backward", "the parameter set is NULL");
+    cp_grads_clear(params);
+    params->grad_tape = at.tape;
+    if (!grads_compute(at, "backward", loss, params)) return false;
+    for (int i = 0; i < params->count; i++) params->at[i].grad = params->grads[i];
     params->grad_step = cp_tape_step(at.tape);
     params->grad_count = params->count;
+    return true;
+}
+
+bool(cp_backward_add)(cp_at at, cp_tensor *loss, cp_params *params) {
+    const char *op = "backward_add";
+    if (!cp_grads_check(at, op, params)) return false;
+    for (int i = 0; i < params->count; i++) {
+        cp_param *entry = &params->at[i];
+        if (entry->grad && entry->grad->size != entry->value->size)
+            return cp_misuse(at, op, "%s %s has a gradient of shape %s", entry->name, cp_shape_text(entry->value).s,
+                             cp_shape_text(entry->grad).s);
+        if (!entry->buffer && !entry->sum && !(entry->sum = (cp_tensor_new)(at, entry->value->shape))) return false;
+    }
+    if (!grads_compute(at, op, loss, params)) return false;
+    for (int i = 0; i < params->count; i++) {
+        cp_param  *entry = &params->at[i];
+        cp_tensor *g = params->grads[i];
+        if (!g) continue;
+        if (entry->grad)
+            cp_kernels()->add(g->size, entry->grad->data, g->data, entry->sum->data);
+        else
+            memcpy(entry->sum->data, g->data, g->size * sizeof *g->data);
+        entry->grad = entry->sum;
+    }
+    params->grad_tape = NULL;
+    params->grad_count = 0;
     return true;
 }
 

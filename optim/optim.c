@@ -153,7 +153,7 @@ static bool grads_ready(cp_at at, const cp_optim *optim) {
                          optim->count);
     for (int i = 0; i < optim->count; i++) {
         const cp_param *entry = &optim->params->at[i];
-        if (entry->buffer) continue;
+        if (!entry->value->tracked) continue;
         if (!entry->grad) return cp_misuse(at, op, "%s has no gradient; call cp_backward first", entry->name);
         if (entry->grad->size != entry->value->size)
             return cp_misuse(at, op, "%s %s has a gradient of shape %s", entry->name, cp_shape_text(entry->value).s,
@@ -194,7 +194,7 @@ bool(cp_optim_step)(cp_at at, cp_optim *optim) {
     update u = update_factors(optim);
     for (int i = 0; i < optim->count; i++) {
         cp_param *entry = &optim->params->at[i];
-        if (entry->buffer) continue;
+        if (!entry->value->tracked) continue;
         u.value = entry->value->data;
         u.grad = entry->grad->data;
         u.first = optim->state[0] ? optim->state[0][i]->data : NULL;
