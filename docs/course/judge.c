@@ -38,9 +38,10 @@ static bool is(const line *l, const char *kind) {
 
 /* ---- the result ---- */
 
-static bool json, ended_early;
+static bool json, ended_early, earlier_failed; /* earlier_failed: in a part before this one, whose failures come first */
 static int  right, of, part_right, part_of, missing, listed;
-static char part[LINE], first_missing[LINE], said[TEXT], parts[TEXT]; /* said: the failures; parts: the result of each part */
+static char part[LINE], first_missing[LINE], said[TEXT], parts[TEXT]; /* said: the failures, in
+ * text those of the first part that has any; parts: the result of each part */
 
 static void add_text(char *to, const char *text) {
     if (strlen(to) + strlen(text) < TEXT) strcat(to, text);
@@ -70,6 +71,7 @@ static const char *number(double x) { /* JSON has no NaN */
 
 static void say_wrong(const char *check, const char *place, double expected, double received) {
     static char text[4 * LINE];
+    if (earlier_failed && !json) return;
     if (json)
         snprintf(text, sizeof text, "%s\n    {\"check\": %s, \"place\": %s, \"expected\": %s, \"received\": %s}",
                  listed++ ? "," : "", quoted(check), quoted(place), number(expected), number(received));
@@ -79,7 +81,7 @@ static void say_wrong(const char *check, const char *place, double expected, dou
 }
 
 static void say_line(const char *text) {
-    if (!json) add_text(said, text), add_text(said, "\n");
+    if (!json && !earlier_failed) add_text(said, text), add_text(said, "\n");
 }
 
 static void part_end(void) {
@@ -89,6 +91,7 @@ static void part_end(void) {
         snprintf(text, sizeof text, form, json && *parts ? "," : "", json ? quoted(part) : part, part_right, part_of);
         add_text(parts, text);
     }
+    earlier_failed = earlier_failed || part_right < part_of;
     part_right = part_of = 0;
 }
 
@@ -137,7 +140,7 @@ static void compare(FILE *keys, FILE *reports) {
         if (!is(&key, "check")) {
             if (is(&key, "part")) part_end(), snprintf(part, sizeof part, "%s", key.field[1]);
             if (is(&key, "end") && !same) reached = false;
-            if (same) next_report(reports);
+            if (same && reached) next_report(reports);
             next_key(keys);
             continue;
         }
@@ -158,7 +161,7 @@ static int verdict(const char *ended, const char *name) {
         printf("  \"not_reached\": %d,\n  \"wrong\": [%s],\n  \"parts\": [%s]\n}\n", missing, said, parts);
         return !all;
     }
-    fputs(said, stdout);
+    fputs(of ? said : "the key has no checks\n", stdout);
     if (missing > 0) printf("not reached: %s%s\n", first_missing, missing > 1 ? ", and all checks after it" : "");
     if (!ok) printf("%s\n", ended);
     fputs(parts, stdout);

@@ -29,7 +29,13 @@ shown() { # page, name
 program_holds() { # page, source
     name=$(basename "$2" .c) lines=$(wc -l <"$2")
     expect_success "$chapter's $name has at most 200 lines (it has $lines)" test "$lines" -le 200
-    expect_success "$chapter's $name compiles and runs" sh -c "'$top/docs/course/check' '$number' --run '$name' >printed 2>&1 || { cat printed; exit 1; }"
+    expect_success "$chapter's $name compiles and runs" sh -c "'$top/docs/course/check' '$number' --solution --run '$name' >printed 2>&1 || { cat printed; exit 1; }"
+    if [ "$name" = pictures ]; then
+        for picture in "$(dirname "$2")"/*.svg; do
+            ! grep -q "\"$(basename "$picture")\"" "$2" || expect_success "$picture is what pictures.c draws" diff "$picture" "$(basename "$picture")"
+        done
+        return
+    fi
     shown "$1" "$name" >shown
     expect_success "$chapter's page shows what $name prints" test -s shown
     if grep -q "^<!-- output: *$name varies" "$1"; then
@@ -39,6 +45,13 @@ program_holds() { # page, source
         grep -v ' bytes in use, ' shown >shown.compared
         expect_success "$chapter's $name prints what the page says" diff shown.compared printed.compared
     fi
+}
+
+# Line 3 and the last line of a page lead to the chapters around it.
+links_fit() { # page
+    before=$(find "$top/docs/course" -path '*/[0-9]*/README.md' | sort | grep -B 1 -xF "$(cd "$(dirname "$1")" && pwd)/README.md" | sed '$d')
+    sed -n 3p "$1" | grep -qF '[Contents](../README.md)' && [ "$(sed -n 3p "$1")" = "$(tail -n 1 "$1")" ] &&
+        { [ -z "$before" ] || sed -n 3p "$1" | grep -qF "[Before: $(sed -n '1s/^# \([^:,]*\).*/\1/p' "$before")](../$(basename "$(dirname "$before")")/README.md)"; }
 }
 
 # Checks that key.txt is what --key makes; the last digits of numbers may differ.
@@ -57,6 +70,7 @@ about "$top/docs/course/check"
 for folder in "$top"/docs/course/[0-9]*/; do
     chapter=$(basename "$folder") number=${chapter%%-*} page=$folder/README.md
     expect_success "$chapter's page has its number and title" grep -q "^# ${number#0}\\. " "$page"
+    expect_success "$chapter's page has the same links at its top and its end" links_fit "$page"
     for source in "$folder"/*.c; do
         case $source in */exercise.c | */test.c) ;; *) program_holds "$page" "$source" ;; esac
     done
@@ -88,8 +102,10 @@ sed 's/return record(t, x \/ y/raise(SIGSEGV); return record(t, x \/ y/; 1i #inc
 expect 1 "the program crashed" 1 cheat.c
 sed 's/a, 1 \/ y/a, 1.01 \/ y/' right.c >cheat.c
 expect 1 "expected 0.333333, received 0.336667" 1 cheat.c
-solution 04 | sed 's/gin\[i\] = \(.*\);/gin[i] = cp_scale(at, \1, 1.01);/' >cheat.c
-expect 1 "cp_gradcheck of the first order: expected 1, received 0" 4 cheat.c
+solution 05 | sed 's/gin\[i\] = \(.*\);/gin[i] = cp_scale(at, \1, 1.01);/' >cheat.c
+expect 1 "cp_gradcheck of the first order: expected 1, received 0" 5 cheat.c
+
+expect 2 "the loss did not fall" 4 --run moons
 
 # The result as JSON, and tests that students do not have.
 expect 1 '"right": 1,' 1 --json

@@ -21,19 +21,39 @@ unlisted_pages() {
     done
 }
 
-one_spaced() {
-    tr -s ' '
-}
-
-# A quotation is the code block after a line such as <!-- from: ops/unary.c -->; spaces may differ.
+# A quotation is the code block after a line such as <!-- from: ops/unary.c -->. Its lines follow each other in the file; spaces and empty
+# lines may differ, and a line /* ... */ stands for lines that are left out.
 invented_quotations() {
     for page in $pages; do
-        awk '/^<!-- from: .* -->$/ { file = $3; next }
-            inside && /^```/ { inside = 0; file = ""; next }
-            inside && NF { print file "\t" $0 }
-            file && /^```/ { inside = 1 }' "$page" | while IFS='	' read -r file line; do
-            one_spaced <"$file" | grep -qF -- "$(echo "$line" | one_spaced)" || echo "$page: $file has no line $line"
-        done
+        awk -v page="$page" '
+            function squeezed(text) { gsub(/[ \t]+/, " ", text); sub(/^ /, "", text); sub(/ $/, "", text); return text }
+            function load(file,    text) {
+                if (file in count) return
+                count[file] = 0
+                while ((getline text < file) > 0) if (squeezed(text) != "") source[file, ++count[file]] = squeezed(text)
+                close(file)
+            }
+            function found(file, lines,    first, i, at, gap) {
+                for (first = 1; first <= count[file]; first++) {
+                    at = first - 1; gap = 0
+                    for (i = 1; i <= lines; i++) {
+                        if (quoted[i] == "/* ... */") { gap = 1; continue }
+                        do at++; while (gap && at <= count[file] && index(source[file, at], quoted[i]) == 0)
+                        if (at > count[file] || index(source[file, at], quoted[i]) == 0) break
+                        gap = 0
+                    }
+                    if (i > lines) return 1
+                }
+                return 0
+            }
+            /^<!-- from: .* -->$/ { file = $3; next }
+            inside && /^```/ {
+                load(file)
+                if (!found(file, n)) print page ": " file " does not have these lines, one after the other: " quoted[1] " ..."
+                inside = 0; file = ""; next
+            }
+            inside && squeezed($0) != "" { quoted[++n] = squeezed($0) }
+            file && !inside && /^```/ { inside = 1; n = 0 }' "$page"
     done
 }
 
