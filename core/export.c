@@ -170,11 +170,14 @@ static bool put_nodes(cp_export *side, int i, cp_status *status) {
 static bool record(cp_export *e, const cp_export_plan *plan, int batch, cp_tensor **out, cp_status *status) {
     cp_rng     rng = cp_rng_named((uint64_t)batch, "export");
     cp_tensor *x = cp_tensor_new(cp_shape_rows(batch, plan->row));
+    cp_real    lengths[4];
     bool       ok = x && (e->at = CP_AT(cp_tape_new())).tape;
     if (ok) {
         cp_rng_fill_normal(&rng, x->data, x->size, 0, 1);
         cp_tape_freeze(e->at.tape, true);
         cp_tensor *input = cp_variable(e->at, x->data, x->shape);
+        for (int i = 0; i < batch; i++) lengths[i] = (cp_real)(1 + i % plan->row.dims[0]);
+        if (input && plan->lengths) input->length = cp_variable(e->at, lengths, CP_SHAPE(batch, 1));
         ok = input && plan->compute(e->at, plan->context, input, out);
     }
     cp_tensor_free(x);
@@ -195,6 +198,8 @@ static void put_input(cp_export *e, const cp_export_plan *plan) {
     int dims[CP_MAX_RANK + 1] = {-1};
     memcpy(dims + 1, plan->row.dims, sizeof plan->row.dims);
     e->values[0].as_is = cp_onnx_input(e->graph, plan->input, plan->dtype, plan->row.rank + 1, dims);
+    int length = plan->lengths ? cp_onnx_input(e->graph, plan->lengths, CP_I64, 1, dims) : 0;
+    if (length) e->values[1].as_is = cp_export_reshape(e, cp_onnx_cast(e->graph, length, CP_F32), 2, (int[]){-1, 1});
     if (plan->dtype != CP_F32) e->values[0].as_is = cp_onnx_cast(e->graph, e->values[0].as_is, CP_F32);
 }
 

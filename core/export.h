@@ -12,9 +12,10 @@ typedef struct cp_export_plan {
     /* Computes the outputs of x (N, row...), the file's input, on a frozen tape. false after an error that was reported. */
     bool (*compute)(cp_at at, void *context, cp_tensor *x, cp_tensor **out);
     void       *context;
-    const char *input; /* its name */
-    cp_dtype    dtype; /* its type in the file */
-    cp_shape    row;   /* of one input, without the batch's axis */
+    const char *input;   /* its name */
+    const char *lengths; /* name of a second input (N), int64: the steps of each sequence that count, in x->length; NULL: none */
+    cp_dtype    dtype;   /* its type in the file */
+    cp_shape    row;     /* of one input, without the batch's axis */
     int         outputs;
     const char *names[CP_EXPORT_OUTPUTS];
 } cp_export_plan;

@@ -40,6 +40,7 @@ typedef struct cp_tensor {
     bool        tracked; /* gradients flow to it */
     const int
         *lengths; /* (N) of sequences (N, T, ...), for networks: the steps that count, 1..T; NULL: all; not owned, not passed on */
+    struct cp_tensor *length; /* the same as a value (N, 1) on the tape, for an export; NULL: none */
 
     /* Internal. */
     union {

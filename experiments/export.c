@@ -13,6 +13,8 @@ static const cp_option options[] = {
     CP_OPTION_WEIGHTS("selected"),
     {.name = "shape", .kind = CP_OPTION_REALS, .min = 1, .max = INT_MAX,
      .help = "shape of one input, H,W,C of images and T,D of sequences; default: as in the training, if the model knows it"},
+    {.name = "lengths", .kind = CP_OPTION_FLAG,
+     .help = "the file has a second input, length, with the steps of each sequence that count; without it, all count"},
     {.name = "bytes", .kind = CP_OPTION_FLAG,
      .help = "inputs of a model that does not know them are pixels from 0 to 255; else they are float32 as the network takes "
              "them"},
@@ -54,6 +56,7 @@ static bool print_result(const cp_options *o, const cp_run_model *t, const cp_pr
         snprintf(shape + strlen(shape), sizeof shape - strlen(shape), ", %d", input->shape.dims[i]);
     if (cp_option_flag(o, "quiet")) return true;
     printf("%s: %s with %s head; x is %s (%s)", path, m->config.model, m->config.head, type, shape);
+    if (cp_option_flag(o, "lengths")) printf(", length is int64 (N)");
     if (input->high > input->low) printf(" from %g to %g", input->low, input->high);
     printf("; outputs: posterior (N, %d) at temperature %g%s\n", m->config.classes, t->temperature,
            cp_run_model_generative(t) ? ", energy (N), density (N)" : "");
@@ -69,7 +72,8 @@ static int run(const cp_options *o) {
         cp_fail(&status, "--onnx %.200s: the name must end in .onnx", path); /* so that it is not the model's own file */
     else
         t = cp_run_model_open(cp_argument(o, 0), cp_option_choice(o, "weights"), &status);
-    if (t && read_input(o, t, &input, &status) && cp_model_export_onnx(t->model, &input, path, &status))
+    if (t && read_input(o, t, &input, &status) &&
+        cp_model_export_onnx(t->model, &input, cp_option_flag(o, "lengths"), path, &status))
         print_result(o, t, &input, &status);
     cp_run_model_free(t);
     return cp_exit_code(o, &status);
@@ -80,7 +84,7 @@ const cp_command cp_command_export = {
     .purpose = "write a trained model as an ONNX file, with its preprocessing and temperature inside",
     .arguments = "RUN|MODEL.safetensors",
     .details = "RUN is the folder of a run of couplet train. The file's input x has the type, range and order of the training's "
-               "files, images as (N, H, W, C). N is any number; sequences have a fixed length. The outputs are posterior and, of "
+               "files, images as (N, H, W, C). N is any number. The outputs are posterior and, of "
                "models with energies, energy and density.",
     .example = "runs/blood --onnx blood.onnx",
     .options = options,

@@ -143,6 +143,10 @@ cp_lstm cp_lstm_make(cp_at at, cp_params *params, const char *path, cp_lstm_conf
  * is NULL, gets the final hidden state (N,H') of the last layer, forward then backward. */
 cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last);
 
+/* By the lengths of x (N, T, ...): 1 for the steps that count, or for the last of these alone, and 0 for others, in shape (N, T, 1, ...). Messages
+ * begin with op. NULL after misuse: a length that is not within 1..T. */
+cp_tensor *cp_lengths_mask(cp_at at, const char *op, const cp_tensor *x, bool last);
+
 #define cp_linear_make(...) cp_linear_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_conv_make(...) cp_conv_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_norm_make(...) cp_norm_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

@@ -82,27 +82,30 @@ static state advance(cp_at at, const cell *k, cp_tensor *inputs, state s, int hi
     return s;
 }
 
-/* Backward in time a sequence begins at its own last step: until then its state stays 0. */
-static state begin_late(cp_at at, state s, const int *lengths, int rows, int t) {
-    cp_real *begun = cp_tape_alloc(at, (size_t)rows * sizeof *begun);
-    bool     all = begun != NULL;
-    for (int n = 0; begun && n < rows; n++) all &= (begun[n] = t < lengths[n]) != 0;
-    if (all || !begun) return begun ? s : (state){0};
-    cp_tensor *mask = cp_constant(at, begun, CP_SHAPE(rows, 1));
-    return (state){cp_mul(at, s.h, mask), cp_mul(at, s.c, mask)};
+/* With L the length and t the step, min(1, max(0, L - t)), and for the last step also min(1, max(0, 2 - (L - t))). */
+static cp_tensor *mask_by_ops(cp_at at, const cp_tensor *x, bool last) {
+    cp_tensor *steps = cp_full(at, 0, CP_SHAPE(1, x->dims[1]));
+    for (int t = 0; steps && t < x->dims[1]; t++) steps->data[t] = (cp_real)-t;
+    cp_tensor *left = steps ? cp_add(at, x->length, steps) : NULL, *mask = cp_clamp(at, left, 0, 1); /* (N, T) */
+    return last ? cp_mul(at, mask, cp_clamp(at, cp_affine(at, left, -1, 2), 0, 1)) : mask;
 }
 
-/* Forward in time, the state of each sequence after its last step; out (N, T, H) -> (N, H). */
-static cp_tensor *ends_of(cp_at at, cp_tensor *out, const int *lengths) {
-    int  rows = out ? out->dims[0] : 0, time = out ? out->dims[1] : 0;
-    int *last = cp_tape_alloc(at, (size_t)(rows + 1) * sizeof *last);
-    if (!out || !last) return NULL;
-    for (int n = 0; n < rows; n++) last[n] = n * time + lengths[n] - 1;
-    return cp_gather_rows(at, cp_reshape(at, out, CP_SHAPE(rows * time, out->dims[2])), (cp_indices){last, rows});
+cp_tensor *cp_lengths_mask(cp_at at, const char *op, const cp_tensor *x, bool last) {
+    int        time = x->rank > 1 ? x->dims[1] : 0;
+    cp_shape   shape = {x->rank, {x->dims[0], time, 1, 1, 1}};
+    cp_tensor *mask = x->length ? cp_reshape(at, mask_by_ops(at, x, last), shape) : cp_out(at, shape);
+    for (int n = 0; mask && !x->length && n < x->dims[0]; n++) {
+        int length = x->lengths[n];
+        if (length < 1 || length > time)
+            return cp_refuse(at, op, "sequence %d has length %d; 1 to %d are possible for x %s", n, length, time,
+                             cp_shape_text(x).s);
+        for (int t = 0; t < time; t++) mask->data[n * time + t] = last ? t == length - 1 : t < length;
+    }
+    return mask;
 }
 
 /* One direction over time: fills steps[t] with (N, 1, H) and returns the last hidden state (N, H). */
-static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, const int *lengths, int hidden, bool backward, cp_tensor **steps) {
+static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, cp_tensor *mask, int hidden, bool backward, cp_tensor **steps) {
     int        n = x->dims[0], time = x->dims[1];
     cp_tensor *product = cp_matmul(at, x, k->weight_ih, 0), *bias = cp_add(at, k->bias_ih, k->bias_hh);
     cp_tensor *inputs = cp_add(at, product, bias), *zero = cp_full(at, 0, CP_SHAPE(n, hidden)); /* (N,T,4H), (N,H) */
@@ -111,7 +114,11 @@ static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, const int *lengths,
     for (int i = 0; i < time; i++) {
         int t = backward ? time - 1 - i : i;
         s = advance(at, k, steps[t], s, hidden);
-        if (backward && lengths) s = begin_late(at, s, lengths, n, t);
+        if (backward && mask) { /* a sequence begins at its own last step: until then its state stays 0 */
+            cp_tensor *begun = cp_slice(at, mask, (int[]){0, t, 0}, (int[]){CP_END, t + 1, CP_END}, NULL);
+            begun = cp_reshape(at, begun, CP_SHAPE(n, 1));
+            s = (state){cp_mul(at, s.h, begun), cp_mul(at, s.c, begun)};
+        }
         if (!s.h) return NULL;
         steps[t] = cp_reshape(at, s.h, CP_SHAPE(n, 1, hidden));
     }
@@ -127,17 +134,17 @@ cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_ten
         return cp_refuse(at, "lstm", "x has shape %s; (N, T, %d) with T >= 1 is needed", cp_shape_text(x).s, c->in);
     int         directions = c->bidirectional ? 2 : 1, time = x->dims[1];
     cp_tensor **steps = cp_tape_alloc(at, (size_t)time * sizeof *steps), *ends[2] = {0}, *sides[2];
-    const int  *lengths = x->lengths;
-    if (!steps) return NULL;
-    for (int n = 0; lengths && n < x->dims[0]; n++)
-        if (lengths[n] < 1 || lengths[n] > time)
-            return cp_refuse(at, "lstm", "sequence %d has length %d; 1 to %d are possible", n, lengths[n], time);
+    bool        some = x->lengths || x->length;
+    cp_tensor  *mask = some ? cp_lengths_mask(at, "lstm", x, false) : NULL,
+              *end = mask ? cp_lengths_mask(at, "lstm", x, true) : NULL;
+    if (!steps || (some && !end)) return NULL;
     for (int l = 0; l < c->layers && x; l++) {
         for (int d = 0; d < directions; d++) {
-            ends[d] = run(at, &lstm->cell[l][d], x, lengths, c->hidden, d == 1, steps);
+            ends[d] = run(at, &lstm->cell[l][d], x, mask, c->hidden, d == 1, steps);
             if (!ends[d]) return NULL;
             sides[d] = cp_concat(at, steps, time, 1);
-            if (d == 0 && lengths && l == c->layers - 1) ends[d] = ends_of(at, sides[d], lengths);
+            if (d == 0 && end && l == c->layers - 1)
+                ends[d] = cp_sum(at, cp_mul(at, sides[d], end), CP_AXES(1), false); /* the last step that counts */
         }
         x = directions == 2 ? cp_concat(at, sides, 2, 2) : sides[0];
     }

@@ -32,7 +32,9 @@ static cp_tensor *preprocess(cp_at at, const cp_preprocessing *p, cp_tensor *x) 
 static bool outputs_of(cp_at at, void *context, cp_tensor *x, cp_tensor **out) {
     const exported *e = context;
     const cp_head  *head = e->model->head;
-    cp_tensor      *z = cp_net_forward(at, e->model->net, preprocess(at, e->input, x), CP_EVALUATION);
+    cp_tensor      *scaled = preprocess(at, e->input, x);
+    if (scaled) scaled->length = x->length;
+    cp_tensor *z = cp_net_forward(at, e->model->net, scaled, CP_EVALUATION);
     out[0] = cp_softmax(at, cp_scale(at, cp_head_logits(at, head, z), (cp_real)(1 / cp_model_temperature(e->model))), 1);
     if (!out[0] || !head->kind->generative) return out[0];
     out[1] = cp_head_energy(at, head, z);
@@ -67,13 +69,16 @@ static bool put_metadata(cp_onnx *graph, const cp_model *model, cp_status *statu
     return ok;
 }
 
-bool cp_model_export_onnx(const cp_model *model, cp_preprocessing *input, const char *path, cp_status *status) {
+bool cp_model_export_onnx(const cp_model *model, cp_preprocessing *input, bool lengths, const char *path, cp_status *status) {
     cp_onnx  graph = {0};
     exported e = {model, input};
     if (!complete(model, input, status)) return false;
+    if (lengths && input->shape.rank != 2)
+        return cp_fail(status, "lengths are for sequences (T, D); an input has shape %s", cp_dims_text(input->shape).s);
     cp_export_plan plan = {.compute = outputs_of,
                            .context = &e,
                            .input = "x",
+                           .lengths = lengths ? "length" : NULL,
                            .dtype = input->dtype,
                            .row = input->shape,
                            .outputs = model->head->kind->generative ? 3 : 1,

@@ -55,17 +55,8 @@ cp_text cp_net_input_show(const cp_net_input *input) {
 
 /* x with zeros beyond each sequence's length, so that no network sees what is there and no gradient goes there. */
 static cp_tensor *within_lengths(cp_at at, cp_tensor *x) {
-    size_t rows = (size_t)x->dims[0], steps = x->rank > 1 ? (size_t)x->dims[1] : 0,
-           values = rows && steps ? x->size / rows / steps : 0;
-    cp_tensor *mask = cp_out(at, x->shape);
-    for (size_t n = 0; mask && n < rows; n++) {
-        if (x->lengths[n] < 1 || (size_t)x->lengths[n] > steps)
-            return cp_refuse(at, "net_forward", "sequence %zu has length %d; 1 to %zu are possible for x %s", n, x->lengths[n],
-                             steps, cp_shape_text(x).s);
-        for (size_t i = 0; i < steps * values; i++) mask->data[n * steps * values + i] = i < (size_t)x->lengths[n] * values;
-    }
-    cp_tensor *masked = cp_mul(at, x, mask);
-    if (masked) masked->lengths = x->lengths;
+    cp_tensor *mask = cp_lengths_mask(at, "net_forward", x, false), *masked = mask ? cp_mul(at, x, mask) : NULL;
+    if (masked) masked->lengths = x->lengths, masked->length = x->length;
     return masked;
 }
 
@@ -74,7 +65,7 @@ cp_tensor *(cp_net_forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode m
     if (!cp_check(at, "net_forward", 1, &x)) return NULL;
     const cp_net_input *input = &net->input;
     if (cp_net_input_fits(input, x->shape)) {
-        if (x->lengths) x = within_lengths(at, x);
+        if (x->lengths || x->length) x = within_lengths(at, x);
         if (!x) return NULL;
         cp_tensor *z = net->kind->forward(at, net, x, mode);
         if (!z || cp_shape_is(z, CP_SHAPE(x->dims[0], net->features))) return z;

@@ -65,7 +65,7 @@ void cp_onnx_free(cp_onnx *g) {
 static void put_value(const cp_onnx *g, cp_bytes *out, int field, int value) {
     char name[16] = "";
     if (value) snprintf(name, sizeof name, "%d", value);
-    put_text(out, field, value == 1 ? g->input : name);
+    put_text(out, field, value && value <= g->input_count ? g->inputs[value - 1] : name);
 }
 
 /* The name, type and shape of an input or output. */
@@ -88,8 +88,8 @@ static void put_about(cp_onnx *g, int field, const char *name, cp_dtype dtype, i
 }
 
 int cp_onnx_input(cp_onnx *g, const char *name, cp_dtype dtype, int rank, const int *dims) {
-    g->input = name;
-    put_text(&g->graph, GRAPH_NAME, "couplet");
+    if (!g->input_count) put_text(&g->graph, GRAPH_NAME, "couplet");
+    g->inputs[g->input_count++] = name;
     put_about(g, GRAPH_INPUT, name, dtype, rank, dims);
     return ++g->values;
 }

@@ -1,5 +1,5 @@
 /* ONNX: a computation as a graph of operators, which other programs run (onnxruntime and many more). The file is one message of
- * protobuf. It is written from the input on, operator by operator; values have numbers from 1, the input's, and 0 stands for a
+ * protobuf. It is written from the input on, operator by operator; values have numbers from 1, the first input's, and 0 stands for a
  * missing one.
  *
  *     cp_onnx graph = {0};
@@ -13,7 +13,7 @@
 #include "core/io/bytes.h"
 #include "core/io/dtype.h"
 
-enum { CP_ONNX_OPSET = 13, CP_ONNX_INTS_MAX = 8 };
+enum { CP_ONNX_OPSET = 13, CP_ONNX_INTS_MAX = 8, CP_ONNX_INPUTS = 2 };
 
 typedef struct cp_onnx_attr {
     const char *name;                                                   /* NULL ends a list */
@@ -26,13 +26,13 @@ typedef struct cp_onnx_attr {
 /* Initialize it with {0}. Once memory runs out, the functions do nothing, and save reports it. */
 typedef struct cp_onnx {
     cp_bytes    graph, metadata;
-    const char *input; /* its name */
-    int         values;
+    const char *inputs[CP_ONNX_INPUTS]; /* their names */
+    int         input_count, values;
 } cp_onnx;
 
 void cp_onnx_free(cp_onnx *graph);
 
-/* The one input, before everything else. Names are not copied; a size of -1 stands for any number of rows. */
+/* An input, one of at most CP_ONNX_INPUTS before everything else. Names are not copied; a size of -1 stands for any number of rows. */
 int  cp_onnx_input(cp_onnx *graph, const char *name, cp_dtype dtype, int rank, const int *dims);
 int  cp_onnx_reals(cp_onnx *graph, int rank, const int *dims, const cp_real *values); /* a constant, float32 in the file */
 int  cp_onnx_ints(cp_onnx *graph, int count, const int *values);                      /* a constant, int64 of shape (count) */

@@ -37,6 +37,7 @@ expect 1 "the model knows its inputs, which are uint8" export run --onnx none.on
 
 expect 1 "the shape of an input is needed; the network wrn takes any (N, H, W, 3) with H, W >= 8" export model.safetensors --onnx none.onnx
 expect 1 "an input has shape (12, 8, 1)" export model.safetensors --onnx none.onnx --shape 12,8,1
+expect 1 "lengths are for sequences (T, D); an input has shape (12, 8, 3)" export model.safetensors --onnx none.onnx --shape 12,8,3 --lengths
 expect 1 "12.5 is not a whole number" export model.safetensors --onnx none.onnx --shape 12.5,8,3
 expect 1 "at most 4 are possible" export model.safetensors --onnx none.onnx --shape 1,2,3,4,5
 expect 1 "must end in .onnx" export model.safetensors --onnx model.safetensors --shape 12,8,3

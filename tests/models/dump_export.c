@@ -1,7 +1,7 @@
 /* Saves a model of every network, norm and head into the folder given as the argument, with inputs and what the library computes
  * for them, for tests/models/test_export_onnx.js and test_torch.py. A line for each: the name; the type, the rank and the shape of
  * an input; the classes; whether there are energies. NAME.onnx and NAME.safetensors are the model; NAME.x has 64 inputs of that
- * type, NAME.posterior and NAME.energy what cp_model_predict gives, as float32. */
+ * type, NAME.length their lengths as int32 if the second argument is "lengths" (then there are only networks of sequences), NAME.posterior and NAME.energy what cp_model_predict gives, as float32. */
 #include "couplet.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static cp_about about_of(const char *head, cp_shape row) {
     return (cp_about){.input = {.dtype = CP_F32, .low = -1, .high = 3, .shape = row}, .temperature = 1.7};
 }
 
-static void dump(const char *folder, const char *name, cp_model_config config, cp_shape row) {
+static void dump(const char *folder, const char *name, cp_model_config config, cp_shape row, bool lengths) {
     cp_rng           rng = cp_rng_named(5, name);
     cp_model        *model = cp_model_new(config, &rng);
     cp_status        status = {0};
@@ -58,6 +58,7 @@ static void dump(const char *folder, const char *name, cp_model_config config, c
     cp_preprocessing input = {.shape = row};
     char             path[2][1024];
     size_t           size;
+    int              length[ROWS];
     bool             bytes = about.input.dtype == CP_U8;
     shake(model, &rng);
     snprintf(path[0], sizeof *path, "%s/%s.onnx", folder, name);
@@ -72,12 +73,15 @@ static void dump(const char *folder, const char *name, cp_model_config config, c
         pixels[i] = (unsigned char)(127 + 40 * x[i]);
     }
     cp_inputs inputs = {bytes ? CP_U8 : CP_F32, bytes ? (void *)pixels : numbers, ROWS, row, .name = name};
-    if (!cp_model_about_set(model, &about, &status) || !cp_model_export_onnx(model, &input, path[0], &status) ||
+    for (int i = 0; i < ROWS; i++) length[i] = 1 + 3 * i % row.dims[0];
+    if (lengths) inputs.lengths = length;
+    if (!cp_model_about_set(model, &about, &status) || !cp_model_export_onnx(model, &input, lengths, path[0], &status) ||
         !cp_model_save(model, path[1], &status) || !cp_model_predict(model, &inputs, &p, &status)) {
         fprintf(stderr, "%s: %s\n", name, status.message);
         exit(1);
     }
     write_bytes(folder, name, "x", inputs.elements, size * (bytes ? 1 : sizeof *numbers));
+    write_bytes(folder, name, "length", length, sizeof length);
     write_values(folder, name, "posterior", ROWS * (size_t)config.classes, p.posterior);
     if (p.energy) write_values(folder, name, "energy", ROWS, p.energy);
     printf("%s %s %d", name, cp_dtype_numpy(inputs.dtype), row.rank);
@@ -91,7 +95,7 @@ static void dump(const char *folder, const char *name, cp_model_config config, c
 }
 
 /* All networks, or the first of each kind. */
-static void dump_nets(const char *folder, const char *head, cp_hybrid_config hybrid, bool all) {
+static void dump_nets(const char *folder, const char *head, cp_hybrid_config hybrid, bool all, bool lengths) {
     static const struct {
         const char *name;
         const char *words;
@@ -108,28 +112,30 @@ static void dump_nets(const char *folder, const char *head, cp_hybrid_config hyb
         {"mlp-tanh", "mlp:sizes=12,activation=tanh", {3, {2, 3, 2}}},
         {"lstm", "lstm:hidden=8", {2, {7, 3}}},
         {"lstm-2", "lstm:hidden=6,layers=2,bidirectional=true", {2, {5, 2}}},
+        {"mlp-steps", "mlp:sizes=12", {2, {4, 3}}},
         {"lstm-rows", "lstm:hidden=6", {3, {6, 4, 2}}},
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         cp_model_config config = {.head = head, .classes = 5, .hybrid = hybrid};
         cp_status       status = {0};
         char            name[64];
-        if (!all && strchr(nets[i].name, '-')) continue;
+        if ((!all && strchr(nets[i].name, '-')) || (lengths && nets[i].row.rank != 2)) continue;
         snprintf(name, sizeof name, "%s-%s%d", nets[i].name, head, (int)hybrid.precision);
         if (!cp_model_config_net(&config, nets[i].words, nets[i].row, "net", &status)) {
             fprintf(stderr, "%s: %s\n", name, status.message);
             exit(1);
         }
-        dump(folder, name, config, nets[i].row);
+        dump(folder, name, config, nets[i].row, lengths);
     }
 }
 
 int main(int count, char **words) {
-    if (count != 2) return 2;
-    dump_nets(words[1], "softmax", (cp_hybrid_config){0}, true);
-    dump_nets(words[1], "jem", (cp_hybrid_config){0}, true);
-    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_SPHERICAL}, false);
-    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_DIAGONAL, .learn_prior = true}, true);
-    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_FULL, .apart = true}, false);
+    bool lengths = count == 3 && strcmp(words[2], "lengths") == 0;
+    if (count != 2 && !lengths) return 2;
+    dump_nets(words[1], "softmax", (cp_hybrid_config){0}, true, lengths);
+    dump_nets(words[1], "jem", (cp_hybrid_config){0}, true, lengths);
+    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_SPHERICAL}, false, lengths);
+    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_DIAGONAL, .learn_prior = true}, true, lengths);
+    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_FULL, .apart = true}, false, lengths);
     return 0;
 }

@@ -168,7 +168,7 @@ static void export(const char *net, const char *head, cp_shape row, const char *
     TEST_ASSERT_TRUE_MESSAGE(cp_model_config_net(&config, net, row, "net", &status), status.message);
     cp_model        *model = cp_model_new(config, &rng);
     cp_preprocessing given = {.shape = row};
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &given, scratch("m.onnx"), &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &given, false, scratch("m.onnx"), &status), status.message);
     read_file("m.onnx", input, outputs);
     cp_model_free(model);
 }
@@ -273,7 +273,7 @@ static void what_a_model_knows_of_its_inputs_is_in_its_file(void) {
     cp_bytes                 bytes;
     cp_about about = {.input = {CP_F32, 0, 1, CP_SHAPE(9, 8, 3)}, .class_names = names, .temperature = 1.5, .data = "pets"};
     TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, false, scratch("m.onnx"), &status), status.message);
     read_file("m.onnx", "x 1 N 9 8 3", (const char *[]){"posterior 1 N 2", NULL});
     TEST_ASSERT_EQUAL_INT(1, g.found[CLIP]);
     TEST_ASSERT_EQUAL_INT(0, g.found[CAST]);
@@ -287,14 +287,14 @@ static void what_a_model_knows_of_its_inputs_is_in_its_file(void) {
     about.input = (cp_preprocessing){.dtype = CP_U8, .high = 255, .shape = CP_SHAPE(8, 8, 3)};
     input = (cp_preprocessing){0};
     TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, false, scratch("m.onnx"), &status), status.message);
     read_file("m.onnx", "x 2 N 8 8 3", (const char *[]){"posterior 1 N 2", NULL});
     TEST_ASSERT_EQUAL_INT(0, g.found[CLIP]);
     TEST_ASSERT_EQUAL_INT(1, g.found[CAST]);
     about.input.high = 100; /* bytes may lie beyond it */
     input = (cp_preprocessing){0};
     TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, false, scratch("m.onnx"), &status), status.message);
     read_file("m.onnx", "x 2 N 8 8 3", (const char *[]){"posterior 1 N 2", NULL});
     TEST_ASSERT_EQUAL_INT(1, g.found[CLIP]);
     cp_model_free(model);
@@ -306,7 +306,7 @@ static void features_are_standardized_in_the_file(void) {
     cp_preprocessing input = {0};
     cp_about about = {.input = {.dtype = CP_I64, .shape = CP_SHAPE(3), .mean = (double[]){1, 2, 3}, .sd = (double[]){4, 5, 6}}};
     TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, false, scratch("m.onnx"), &status), status.message);
     read_file("m.onnx", "x 7 N 3", (const char *[]){"posterior 1 N 2", NULL});
     TEST_ASSERT_EQUAL_INT(1, g.found[CAST]);
     TEST_ASSERT_EQUAL_INT(1, g.found[SUB]);
@@ -318,11 +318,14 @@ static void inputs_that_the_model_does_not_take_are_refused(void) {
     cp_rng           rng = cp_rng_named(1, "export");
     cp_model        *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
     cp_preprocessing input = {.shape = CP_SHAPE(28, 28, 1)};
-    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status));
+    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &input, false, scratch("m.onnx"), &status));
     says(&status, "(28, 28, 1)");
     input.shape = CP_SCALAR;
-    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status));
+    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &input, false, scratch("m.onnx"), &status));
     says(&status, "the shape of an input is needed");
+    input.shape = CP_SHAPE(28, 28, 3), status = (cp_status){0};
+    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &input, true, scratch("m.onnx"), &status));
+    says(&status, "lengths are for sequences (T, D); an input has shape (28, 28, 3)");
     TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
     cp_model_free(model);
 }
