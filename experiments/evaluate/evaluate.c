@@ -14,6 +14,13 @@
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "train|val|test|all", .fallback = "test", .help = "split to measure"},
+    {.name = "at", .kind = CP_OPTION_TEXT, .value = "RULE",
+     .help = "operating point: sensitivity=S or specificity=S reached on the validation split, youden, or a threshold of the posterior; of "
+             "two classes for class 1, otherwise for each class"},
+    {.name = "prevalence", .kind = CP_OPTION_REAL, .min = 1e-9, .max = 1, .help = "share of class 1 among those who will be tested, for PPV and NPV with --at"},
+    {.name = "ordered", .kind = CP_OPTION_FLAG, .help = "the classes are ordered, such as grades: adds the quadratically weighted kappa"},
+    {.name = "by", .kind = CP_OPTION_TEXT, .value = "COLUMN",
+     .help = "groups of images: adds the metrics of each and the largest gap; a column that couplet import kept, such as site or scanner"},
     {.name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end|auto", .fallback = "auto",
      .help = "weights of a run: those with the minimum validation NLL after temperature scaling, or those at the end; auto: at the end with "
              "--ood, otherwise selected"},
@@ -52,7 +59,10 @@ static bool measure_split(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     e->scores.groups = e->images->groups[e->split];
     return measure_reading(e, CP_READING_PLAIN, status) &&
            (e->trained->temperature == 1 || measure_reading(e, CP_READING_SCALED, status)) &&
-           (!has_own_energies(e) || measure_reading(e, CP_READING_BAYES, status));
+           (!has_own_energies(e) || measure_reading(e, CP_READING_BAYES, status)) &&
+           ((e->posterior = cp_scores_posterior(&e->scores, e->trained->temperature)) ||
+            cp_fail(status, "not enough memory for the predictions")) &&
+           cp_points_measure(e, tape, status) && cp_groups_measure(e, status);
 }
 
 /* Of images (count, H, W, C), in the order given. */
@@ -124,20 +134,14 @@ static cp_text predictions_name(const cp_evaluation *e) {
 
 /* What couplet predict writes, and for MedMNIST's sets the file of their evaluator. */
 static bool write_predictions(const cp_evaluation *e, cp_status *status) {
-    size_t  classes = (size_t)e->scores.classes, all = (size_t)e->scores.n * classes;
-    double *posterior = malloc(all * sizeof *posterior);
-    if (!posterior) return cp_fail(status, "not enough memory for the predictions");
-    memcpy(posterior, e->scores.logits, all * sizeof *posterior);
-    for (size_t i = 0; i < all; i += classes) cp_softmax_row(posterior + i, e->scores.classes, e->trained->temperature);
     const char *const  *names = e->trained->model->about.class_names;
-    cp_prediction_lines lines = {.n = e->scores.n, .posterior = posterior, .energy = e->scores.energies};
+    cp_prediction_lines lines = {.n = e->scores.n, .posterior = e->posterior, .energy = e->scores.energies};
     cp_prediction_table table = {
         .lines = &lines, .count = 1, .classes = e->scores.classes, .class_names = names ? names : e->images->class_names};
     bool ok = cp_predictions_save(&table, cp_run_path(e->run, OWN_PREDICTIONS).s, status);
     table.bare = true;
     if (ok && cp_images_as_medmnist(e->images))
         ok = cp_predictions_save(&table, cp_run_path(e->run, predictions_name(e).s).s, status);
-    free(posterior);
     return ok;
 }
 
@@ -244,7 +248,7 @@ static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
 
 static bool draw_figures(const cp_evaluation *e, cp_status *status) {
     return cp_measured_draw(CP_READINGS, e->measured, cp_images_splits[e->split], e->run, status) && draw_confusion(e, status) &&
-           draw_energies(e, status) && draw_outliers(e, status);
+           draw_energies(e, status) && cp_points_draw(e, status) && draw_outliers(e, status);
 }
 
 /* ---- the result ---- */
@@ -262,10 +266,19 @@ static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric,
         const cp_metrics *m = e->measured[r].metrics;
         if (!m) continue;
         cp_estimate x = by_patient ? m->by_group[metric] : m->of[metric];
-        if (isfinite(x.value) && isfinite(x.low) && isfinite(x.high))
-            cp_table_text(table, "%.*f (%.*f to %.*f)", decimals, unit * x.value, decimals, unit * x.low, decimals, unit * x.high);
-        else
-            cp_table_number(table, unit * x.value, decimals);
+        cp_table_interval(table, unit * x.value, unit * x.low, unit * x.high, decimals);
+    }
+}
+
+/* A row of what only evaluate shows: the ECE without its bias, and kappa. */
+static void own_row(cp_table *table, const cp_evaluation *e, const char *title, int which) {
+    cp_table_text(table, "%s", title);
+    for (int r = 0; r < CP_READINGS; r++) {
+        const cp_metrics *m = e->measured[r].metrics;
+        if (!m) continue;
+        cp_estimate x = which < 0 ? m->ece_debiased : m->kappa[which];
+        double      unit = which < 0 ? 100 : 1;
+        cp_table_interval(table, unit * x.value, unit * x.low, unit * x.high, which < 0 ? 1 : 3);
     }
 }
 
@@ -275,12 +288,29 @@ static cp_table *metrics_table(const cp_evaluation *e) {
     for (int r = 0; r < CP_READINGS; r++)
         if (e->measured[r].metrics) cp_table_column(table, e->measured[r].title);
     for (cp_metric m = 0; m < CP_METRICS; m++) table_row(table, e, m, false);
+    own_row(table, e, "ECE, debiased, %", -1);
+    own_row(table, e, "kappa", CP_KAPPA);
+    if (cp_option_flag(e->options, "ordered")) own_row(table, e, "kappa, quadratic", CP_KAPPA_QUADRATIC);
     for (cp_metric m = 0; e->scores.groups && m < CP_METRICS_BY_GROUP; m++) table_row(table, e, m, true);
     return table;
 }
 
 static void put_mean(cp_json_writer *w, const char *key, int n, const double *values) {
     if (values && n) cp_json_put_number(w, key, cp_mean_sd_of(values, n).mean);
+}
+
+static void put_own(const cp_evaluation *e, cp_json_writer *w) {
+    cp_json_put_object(w, "agreement");
+    for (int r = 0; r < CP_READINGS; r++) {
+        const cp_metrics *m = e->measured[r].metrics;
+        if (!m) continue;
+        cp_json_put_object(w, e->measured[r].name);
+        cp_estimate_put(m->ece_debiased, 100, w, "ece_debiased");
+        cp_estimate_put(m->kappa[CP_KAPPA], 1, w, "kappa");
+        cp_estimate_put(m->kappa[CP_KAPPA_QUADRATIC], 1, w, "kappa_quadratic");
+        cp_json_put_end(w);
+    }
+    cp_json_put_end(w);
 }
 
 static void put_energies(const cp_evaluation *e, cp_json_writer *w) {
@@ -308,6 +338,10 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
                 e->scores.groups ? cp_patients_of(e->measured[CP_READING_PLAIN].metrics).s : "",
                 cp_patients_few(e->measured[CP_READING_PLAIN].metrics));
     if (e->scores.groups) cp_note_put(w, file, CP_BY_PATIENT);
+    cp_note_put(
+        w, file,
+        "Noise within the bins adds to the ECE of few images, and resampling adds it once more, so that its interval may lie above "
+        "it; the debiased ECE is without the noise that is expected.");
     cp_run_model_note(t, w, file);
     if (*images->warning.message) cp_note_put(w, file, "Warning: %s.", images->warning.message);
     if (e->other && *e->other->warning.message) cp_note_put(w, file, "Warning: %s.", e->other->warning.message);
@@ -329,6 +363,8 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
                     e->other ? " and the density's AUROC are" : " is");
     else if (e->no_chains.message[0])
         cp_note_put(w, file, "The histogram of energies is without chains: %s.", e->no_chains.message);
+    cp_points_put_notes(e, w, file);
+    cp_groups_put_notes(e, w, file);
     if (e->other) cp_outliers_put_notes(e, w, file);
     cp_json_put_end(w);
 }
@@ -341,11 +377,14 @@ static bool write_result(cp_evaluation *e) {
     cp_run_model_put(e->trained, &w);
     cp_json_put_string(&w, "split", cp_images_splits[e->split]);
     cp_measured_put(CP_READINGS, e->measured, &w, "metrics");
+    put_own(e, &w);
     put_confusion(e, &w);
     put_energies(e, &w);
     cp_json_put_string(&w, "predictions", OWN_PREDICTIONS);
     if (cp_images_as_medmnist(e->images)) cp_json_put_string(&w, "medmnist_predictions", predictions_name(e).s);
     cp_table_conclude(metrics_table(e), &w, "table", file);
+    cp_points_put(e, &w, file);
+    cp_groups_put(e, &w, file);
     if (e->other) cp_outliers_put(e, &w, file);
     put_notes(e, &w, file);
     cp_json_put_end(&w);
@@ -375,6 +414,7 @@ static bool load(cp_evaluation *e, cp_status *status) {
         if (!e->rows->labels || e->rows->labels[i] < 0)
             return cp_fail(status, "%.200s: image %d of the %s split has no label; couplet predict needs none", images->name, i,
                            cp_images_splits[e->split]);
+    if (!cp_points_read(e, status) || !cp_groups_read(e, status)) return false;
     if (!other) return true;
     e->other = cp_images_load_for(other, e->trained->model, status);
     if (!e->other || !(e->other_rows = rows_of(e->other, e->split, status))) return false;
@@ -385,6 +425,9 @@ static bool load(cp_evaluation *e, cp_status *status) {
 }
 
 static void evaluation_free(cp_evaluation *e) {
+    cp_points_free(e);
+    cp_groups_free(&e->by);
+    free(e->posterior);
     for (int i = 0; i < CP_READINGS; i++) cp_metrics_free(e->measured[i].metrics);
     for (int i = 0; i < CP_OUTLIERS; i++) free(e->outliers[i].here), free(e->outliers[i].there);
     cp_scores_free(&e->scores);
@@ -425,8 +468,9 @@ const cp_command cp_command_evaluate = {
     .details =
         "RUN is the folder of a model trained by couplet train, whose selected weights are used. DATA is an npz file in "
         "MedMNIST's layout, of which only the split to be measured must exist, or phantom. Images are scaled as those of the "
-        "training, whatever their file contains. The new run has the reliability diagram, the confusion matrix, the histogram "
-        "of energies and, as predictions.csv, what couplet predict writes: for each image its number, its class, the "
+        "training, whatever their file contains. The new run has the reliability diagram, the confusion matrix, ROC, "
+        "precision-recall and risk-coverage curves, the histogram of energies and, as predictions.csv, what couplet predict "
+        "writes: for each image its number, its class, the "
         "probability of each class and its energy. For MedMNIST's sets there is also the file that their evaluator reads.",
     .example = "runs/pneumonia pneumoniamnist.npz --ood breastmnist.npz --out runs/pneumonia-test",
     .options = options,

@@ -1,6 +1,8 @@
 /* What the files of `couplet evaluate` share. */
 #pragma once
 
+#include "experiments/kit/metrics/curves.h"
+#include "experiments/kit/metrics/operating.h"
 #include "experiments/kit/train/run_model.h"
 #include "experiments/kit/train/scores.h"
 
@@ -21,6 +23,25 @@ typedef struct cp_energies {
     int     count;
 } cp_energies;
 
+/* One class against the rest, by its posterior. */
+typedef struct cp_one {
+    double      *scores; /* (n) */
+    bool        *marked; /* (n): the label is this class */
+    cp_operating point;  /* of --at */
+    cp_ranking   ranking;
+} cp_one;
+
+/* What the answers are ordered by, where the last are not given: the largest posterior, and the density. */
+enum { CP_BY_CONFIDENCE, CP_BY_DENSITY, CP_ABSTENTIONS };
+
+/* The rows by what a column says of them. */
+typedef struct cp_groups {
+    cp_names     names;
+    int         *of;      /* (n): which name; NULL: no --by */
+    int         *count;   /* (names): rows; */
+    cp_metrics **metrics; /* of those with rows */
+} cp_groups;
+
 typedef struct cp_evaluation {
     const cp_options *options;
     cp_run           *run;
@@ -30,10 +51,32 @@ typedef struct cp_evaluation {
     const cp_split   *rows, *other_rows;
     cp_scores         scores, other_scores;
     cp_measured       measured[CP_READINGS];
+    double           *posterior; /* (n, classes), of the softmax with the run's temperature: what couplet predict writes */
+    cp_one           *ones;      /* (classes): each against the rest */
+    cp_operating_rule rule;      /* of --at; ones have points if it is given */
+    cp_ranking        abstention[CP_ABSTENTIONS];
+    cp_groups         by;                    /* of --by */
     cp_energies       chains, noise;         /* of the run's chains, of uniform noise */
     cp_status         no_chains;             /* the reason if there are none */
     cp_outlier_score  outliers[CP_OUTLIERS]; /* here: NULL when the model has no such score */
 } cp_evaluation;
+
+/* ---- operating points, classes and curves: each class against the rest; of two classes the second has all, the first no curve ---- */
+
+bool cp_points_read(cp_evaluation *e, cp_status *status); /* the options, before anything is measured */
+bool cp_points_measure(cp_evaluation *e, cp_tape *tape, cp_status *status);
+bool cp_points_draw(const cp_evaluation *e, cp_status *status);
+void cp_points_put(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
+void cp_points_put_notes(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
+void cp_points_free(cp_evaluation *e);
+
+/* ---- groups of --by ---- */
+
+bool cp_groups_read(cp_evaluation *e, cp_status *status); /* the column, before anything is measured */
+bool cp_groups_measure(cp_evaluation *e, cp_status *status);
+void cp_groups_put(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
+void cp_groups_put_notes(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
+void cp_groups_free(cp_groups *groups);
 
 /* ---- outlier detection: three scores, and how well each distinguishes the images of one set from another's ----
  *

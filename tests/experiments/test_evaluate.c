@@ -91,6 +91,137 @@ static void tables_name_metrics_as_those_of_the_training(void) {
     cp_json_free(trained);
 }
 
+/* ---- operating points, classes, groups ---- */
+
+/* A set with a test split only, whose rows have a site (text), a grade (numbers) and a column that does not fit. */
+static void write_cohort(void) {
+    static unsigned char pixels[REST * SIDE * SIDE], labels[REST];
+    static const char   *sites[REST];
+    int32_t              grades[REST];
+    cp_rng               rng = cp_rng_named(5, "cohort");
+    cp_npz_writer       *npz = cp_npz_writer_new("cohort.npz", &status);
+    draw(pixels, labels, REST, SIDE, 1, CLASSES, &rng);
+    for (int i = 0; i < REST; i++) sites[i] = i % 5 == 0 ? "" : i % 2 ? "north" : "east", grades[i] = 10 - i % 4;
+    cp_npz_writer_add(npz, "test_images", CP_U8, 3, (int64_t[]){REST, SIDE, SIDE}, pixels);
+    cp_npz_writer_add(npz, "test_labels", CP_U8, 1, (int64_t[]){REST}, labels);
+    cp_npz_writer_add_texts(npz, "test_group_site", REST, sites);
+    cp_npz_writer_add(npz, "test_grade", CP_I32, 1, (int64_t[]){REST}, grades);
+    cp_npz_writer_add(npz, "test_short", CP_I32, 1, (int64_t[]){REST - 1}, grades);
+    TEST_ASSERT_TRUE_MESSAGE(cp_npz_writer_commit(npz, &status), status.message);
+}
+
+/* The posterior of the hybrid's selected weights; freed by the caller. */
+static double *posterior_of(const char *set, int split, int *labels) {
+    cp_run_model *trained = cp_run_model_open("hybrid", CP_WEIGHTS_SELECTED, &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(trained, status.message);
+    cp_tape   *tape = cp_tape_new();
+    cp_images *images = cp_run_model_load(trained, set, &status);
+    cp_scores  scores;
+    TEST_ASSERT_TRUE(cp_scores_make(tape, trained->model, &images->set->splits[split], &scores, &status));
+    double *posterior = cp_scores_posterior(&scores, trained->temperature);
+    memcpy(labels, scores.labels, REST * sizeof *labels);
+    cp_scores_free(&scores);
+    cp_images_free(images);
+    cp_tape_free(tape);
+    cp_run_model_free(trained);
+    return posterior;
+}
+
+static double first_of(const cp_json *object, const char *key) {
+    return cp_json_number(cp_json_at(cp_json_get(object, key), 0), NAN);
+}
+
+static void thresholds_are_chosen_on_validation_and_measured_on_test(void) {
+    expect_ok(&cp_command_evaluate, "hybrid set.npz --at sensitivity=0.8 --out points");
+    cp_json *found = result_of("points");
+    int      labels[REST];
+    double  *val = posterior_of("set.npz", CP_IMAGES_VAL, labels);
+    for (int c = 0; c < CLASSES; c++) {
+        char name[20];
+        snprintf(name, sizeof name, "class %d", c);
+        const cp_json *point = cp_json_get(cp_json_get(cp_json_get(found, "operating_points"), "of"), name);
+        double         threshold = cp_json_number(cp_json_get(point, "threshold"), NAN), reached = 0, above = 0, ill = 0;
+        for (int i = 0; i < REST; i++) {
+            if (labels[i] != c) continue;
+            ill++;
+            reached += val[i * CLASSES + c] >= threshold;
+            above += val[i * CLASSES + c] > threshold;
+        }
+        TEST_ASSERT_TRUE(reached / ill >= 0.8 && above / ill < 0.8); /* the highest one that suffices */
+        int     test_labels[REST], counts[2][2] = {{0}};
+        double *test = posterior_of("set.npz", CP_IMAGES_TEST, test_labels);
+        for (int i = 0; i < REST; i++) counts[test_labels[i] == c][test[i * CLASSES + c] >= threshold]++;
+        TEST_ASSERT_DOUBLE_WITHIN(1e-9, 100.0 * counts[1][1] / (counts[1][0] + counts[1][1]), first_of(point, "sensitivity"));
+        TEST_ASSERT_DOUBLE_WITHIN(1e-9, 100.0 * counts[0][0] / (counts[0][0] + counts[0][1]), first_of(point, "specificity"));
+        free(test);
+    }
+    free(val);
+    TEST_ASSERT_TRUE(has_note(found, "on the 30 images of the validation split"));
+    TEST_ASSERT_TRUE(there("points/curves.svg"));
+    const cp_json *mean = cp_json_get(cp_json_get(found, "classes"), "mean of the classes");
+    TEST_ASSERT_DOUBLE_WITHIN(
+        1e-9, cp_json_number(cp_json_get(cp_json_get(cp_json_get(found, "metrics"), "plain"), "balanced_accuracy"), NAN),
+        first_of(mean, "recall"));
+    TEST_ASSERT_TRUE(first_of(cp_json_get(cp_json_get(found, "abstention"), "density"), "accuracy_80") >= 0);
+    cp_json_free(found);
+}
+
+static void without_validation_images_a_threshold_must_be_given(void) {
+    const cp_command *e = &cp_command_evaluate;
+    write_cohort();
+    expect_refusal(e, "hybrid cohort.npz --at youden --out no", CP_EXIT_FAILED, "give the threshold that it prints: --at NUMBER");
+    expect_refusal(e, "hybrid set.npz --at most --out no", CP_EXIT_FAILED, "is not sensitivity=S");
+    expect_refusal(e, "hybrid set.npz --prevalence 0.1 --out no", CP_EXIT_FAILED, "without --at");
+    expect_refusal(e, "hybrid set.npz --at 0.5 --prevalence 0.1 --out no", CP_EXIT_FAILED, "is for two classes");
+    expect_ok(e, "hybrid cohort.npz --at 0.5 --ordered --out given");
+    cp_json *found = result_of("given");
+    TEST_ASSERT_TRUE(has_note(found, "The threshold 0.5"));
+    cp_json_free(found);
+    expect_ok(e, "softmax set.npz --at youden --split val --out same");
+    found = result_of("same");
+    TEST_ASSERT_TRUE(has_note(found, "so the table is too good"));
+    TEST_ASSERT_NULL(cp_json_get(cp_json_get(found, "abstention"), "density"));
+    cp_json_free(found);
+}
+
+static void groups_have_the_metrics_of_their_images(void) {
+    const cp_command *e = &cp_command_evaluate;
+    expect_ok(e, "hybrid cohort.npz --by site --out sites");
+    cp_json *found = result_of("sites");
+    int      labels[REST], right[3] = {0}, count[3] = {0};
+    double  *p = posterior_of("cohort.npz", CP_IMAGES_TEST, labels), highest = 0, lowest = 100;
+    for (int i = 0; i < REST; i++) {
+        const double *row = p + i * CLASSES;
+        int           group = i % 5 == 0 ? 0 : i % 2 ? 2 : 1, best = row[1] > row[0];
+        if (row[2] > row[best]) best = 2;
+        count[group]++;
+        right[group] += best == labels[i];
+    }
+    free(p);
+    const cp_json *groups = cp_json_get(found, "groups"), *of = cp_json_get(groups, "of");
+    for (int g = 0; g < 3; g++) {
+        const cp_json *own = cp_json_get(of, (const char *const[]){"(empty)", "east", "north"}[g]);
+        double         accuracy = 100.0 * right[g] / count[g];
+        TEST_ASSERT_EQUAL_INT64(count[g], cp_json_integer(cp_json_get(own, "n"), -1));
+        TEST_ASSERT_DOUBLE_WITHIN(1e-9, accuracy, cp_json_number(cp_json_get(own, "accuracy"), NAN));
+        highest = fmax(highest, accuracy), lowest = fmin(lowest, accuracy);
+    }
+    const cp_json *gap = cp_json_get(cp_json_get(cp_json_get(groups, "gaps"), "accuracy"), "gap");
+    TEST_ASSERT_DOUBLE_WITHIN(1e-9, highest - lowest, cp_json_number(cp_json_at(gap, 0), NAN));
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_at(gap, 1), NAN) <= cp_json_number(cp_json_at(gap, 2), NAN));
+    cp_json_free(found);
+    expect_ok(
+        e, "hybrid cohort.npz --by grade --split all --out grades"); /* numbers, in their order; splits without rows do not count */
+    found = result_of("grades");
+    TEST_ASSERT_EQUAL_STRING("7", cp_json_get(cp_json_get(found, "groups"), "of")->first->key);
+    cp_json_free(found);
+    expect_refusal(e, "hybrid cohort.npz --by side --out no", CP_EXIT_FAILED,
+                   "no column side for its test split; its columns are site");
+    expect_refusal(e, "hybrid cohort.npz --by short --out no", CP_EXIT_FAILED, "one value for each of the 30 rows is expected");
+    expect_refusal(e, "hybrid set.npz --by images --out no", CP_EXIT_FAILED, "one value for each");
+    expect_refusal(e, "hybrid set.npz --by site --out no", CP_EXIT_FAILED, "couplet import keeps those of a CSV file");
+}
+
 /* Over all pairs, from a model's scores. */
 static double auroc_by_pairs(const double *here, const double *there, int n) {
     double sum = 0;
@@ -169,6 +300,9 @@ int main(void) {
     RUN_TEST(energy_results_are_left_out_for_a_softmax_model_with_a_note);
     RUN_TEST(predictions_are_named_and_written_as_medmnist_does);
     RUN_TEST(tables_name_metrics_as_those_of_the_training);
+    RUN_TEST(thresholds_are_chosen_on_validation_and_measured_on_test);
+    RUN_TEST(without_validation_images_a_threshold_must_be_given);
+    RUN_TEST(groups_have_the_metrics_of_their_images);
     RUN_TEST(the_auroc_is_the_fraction_of_pairs_in_order);
     RUN_TEST(models_and_sets_that_do_not_match_are_refused);
     remove_small_runs();

@@ -73,6 +73,10 @@ double cp_shape_range(cp_shape input); /* the same, by the shape of an input */
  * warning. A model that knows no preprocessing takes that of the file's first split. */
 cp_images *cp_images_load_for(const char *file_or_name, const cp_model *model, cp_status *status);
 
+/* What a column says of each row of a split (or of all, CP_IMAGES_SPLITS), as numbers of `names`, which is sorted: the arrays
+ * {split}_group_COLUMN, in which `couplet import` keeps columns, or {split}_COLUMN, text or whole numbers. NULL with a message. */
+int *cp_images_column(const cp_images *images, const char *file, int split, const char *column, cp_names *names, cp_status *status);
+
 /* Adds a split CP_IMAGES_SPLITS, "all", with the images of all others. */
 bool cp_images_join(cp_images *images, cp_status *status);
 

@@ -477,6 +477,10 @@ void cp_metrics_free(cp_metrics *m) {
     free(m);
 }
 
+void cp_estimate_put(cp_estimate e, double unit, cp_json_writer *w, const char *key) {
+    cp_json_put_numbers(w, key, (double[]){unit * e.value, unit * e.low, unit * e.high}, 3);
+}
+
 static void put_estimates(cp_json_writer *w, int n, const cp_estimate of[CP_METRICS], int count) {
     cp_json_put_integer(w, "n", n);
     for (int k = 0; k < count; k++) cp_json_put_number(w, known[k].name, of[k].value * (known[k].share ? 100 : 1));

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const char *const cp_rate_names[CP_RATES] = {"sensitivity", "specificity", "ppv", "npv", "f1", "ppv_at", "npv_at"};
-const char *const cp_rate_titles[CP_RATES] = {"sensitivity", "specificity", "PPV", "NPV", "F1", "PPV at", "NPV at"};
+const char *const cp_rate_titles[CP_RATES] = {"sensitivity", "specificity", "PPV", "NPV", "F1", "PPV", "NPV"};
 
 /* ---- rules ---- */
 

@@ -47,7 +47,7 @@ typedef struct cp_operating {
     cp_estimate of[CP_RATES];
 } cp_operating;
 
-extern const char *const cp_rate_names[CP_RATES], *const cp_rate_titles[CP_RATES]; /* "ppv_at", "PPV at" */
+extern const char *const cp_rate_names[CP_RATES], *const cp_rate_titles[CP_RATES]; /* "ppv_at", "PPV" */
 
 /* False with a message for another text, or a share outside 0 to 1. */
 bool cp_operating_read(const char *text, cp_operating_rule *rule, cp_status *status);

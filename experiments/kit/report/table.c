@@ -66,6 +66,13 @@ void cp_table_number(cp_table *t, double value, int decimals) {
         cp_table_text(t, "-");
 }
 
+void cp_table_interval(cp_table *t, double value, double low, double high, int decimals) {
+    if (isfinite(value) && isfinite(low) && isfinite(high))
+        cp_table_text(t, "%.*f (%.*f to %.*f)", decimals, value, decimals, low, decimals, high);
+    else
+        cp_table_number(t, value, decimals);
+}
+
 void cp_table_mean_sd(cp_table *t, double mean, double sd, int decimals) {
     if (isfinite(mean) && isfinite(sd))
         cp_table_text(t, "%.*f (%.*f)", decimals, mean, decimals, sd);

@@ -29,7 +29,8 @@ void cp_table_column(cp_table *table, const char *title); /* one more, before th
 /* The next cell, row by row. */
 void cp_table_text(cp_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /* "97.68 (0.61)", "97.68" without an sd, "-" */
-void cp_table_number(cp_table *table, double value, int decimals);            /* not finite: "-" */
+void cp_table_interval(cp_table *table, double value, double low, double high, int decimals); /* "97.7 (96.1 to 98.9)" */
+void cp_table_number(cp_table *table, double value, int decimals);                            /* not finite: "-" */
 
 /* The layout of each column; to be freed. NULL: out of memory, or no table. */
 typedef struct cp_table_look {

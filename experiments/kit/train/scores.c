@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool scores_alloc(cp_scores *s, bool generative) {
     size_t n = (size_t)s->n, all = n * (size_t)s->classes;
@@ -50,6 +51,14 @@ void cp_scores_free(cp_scores *scores) {
     free(scores->bayes);
     free(scores->energies);
     *scores = (cp_scores){0};
+}
+
+double *cp_scores_posterior(const cp_scores *s, double temperature) {
+    size_t  classes = (size_t)s->classes, all = (size_t)s->n * classes;
+    double *posterior = malloc(all * sizeof *posterior + 1);
+    if (posterior) memcpy(posterior, s->logits, all * sizeof *posterior);
+    for (size_t i = 0; posterior && i < all; i += classes) cp_softmax_row(posterior + i, s->classes, temperature);
+    return posterior;
 }
 
 cp_predictions cp_scores_predictions(const cp_scores *s, bool bayes, double temperature) {

@@ -22,6 +22,9 @@ typedef struct cp_scores {
 bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status);
 void cp_scores_free(cp_scores *scores); /* back to {0} */
 
+/* softmax(logits / temperature), (n, classes), to be freed; NULL: out of memory. */
+double *cp_scores_posterior(const cp_scores *scores, double temperature);
+
 /* For metrics: of the logits with a temperature, or with `bayes` of the Gaussians' posterior at 1. */
 cp_predictions cp_scores_predictions(const cp_scores *scores, bool bayes, double temperature);
 
