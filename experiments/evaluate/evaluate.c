@@ -171,8 +171,8 @@ static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
     for (int i = 0; ok && i < n * n; i++) counts[i] = m->confusion[i];
     cp_figure *figure = ok ? cp_figure_new((cp_figure_config){.title = "Confusion matrix", .width = side, .height = side}) : NULL;
     cp_figure_caption(figure,
-                      "How many images of each class (rows) were taken for which (columns), of the %d of the %s split; the color "
-                      "is the share of the row.",
+                      "How many images of each class (rows) were taken for which (columns), of the %d of the %s split; below the "
+                      "number and as color its share of the row.",
                       m->n, cp_images_splits[e->split]);
     cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "predicted",
                                                                 .y_label = "true class",
@@ -205,7 +205,7 @@ static void draw_histogram(cp_panel *panel, int color, const char *label, int n,
 static bool draw_energies(const cp_evaluation *e, cp_status *status) {
     if (!e->scores.energies) return true;
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Energies", .width = 420, .height = 220});
-    cp_panel  *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "energy E(x)", .y_label = "share"});
+    cp_panel  *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "energy E(x), nats", .y_label = "share of images"});
     cp_bins    bins = {.count = 60, .share = true};
     bins = over_max(bins, e->scores.n, e->scores.energies);
     if (e->chains.at) bins = over_max(bins, e->chains.count, e->chains.at);
@@ -236,8 +236,9 @@ static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
         char                    title[120];
         if (!s->here) continue;
         snprintf(title, sizeof title, "%s: AUROC %.3f", s->title, s->auroc.value);
-        cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.title = title, .x_label = s->meaning, .y_label = "share"});
-        cp_bins   bins = {.count = 30, .share = true};
+        cp_panel *panel =
+            cp_figure_panel(figure, (cp_panel_config){.title = title, .x_label = s->meaning, .y_label = "share of images"});
+        cp_bins bins = {.count = 30, .share = true};
         bins = over_max(bins, e->scores.n, s->here);
         bins = over_max(bins, e->other_scores.n, s->there);
         draw_histogram(panel, 0, e->images->name, e->scores.n, s->here, bins);

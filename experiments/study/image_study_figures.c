@@ -77,7 +77,15 @@ static void draw_lines(const cp_image_study *s, cp_panel *panel, const cp_study_
                           .dash = (cp_dash)(CP_SOLID + (turn + turn / MARKERS) % 4),
                           .band = s->active,
                           .label = label};
-        cp_panel_line(panel, style, n, x, x + n, x + 2 * n);
+        if (cp_method_reads(method, s->swept)) {
+            cp_panel_line(panel, style, n, x, x + n, x + 2 * n);
+            continue;
+        }
+        double ends[] = {-0.5, n - 0.5}, low[2], high[2]; /* one case: level, as far as the axis goes */
+        for (int i = 0; i < 2; i++) low[i] = x[n] - x[2 * n], high[i] = x[n] + x[2 * n];
+        style.marker = CP_NO_MARK;
+        cp_panel_line(panel, style, 2, ends, (double[]){x[n], x[n]}, NULL);
+        cp_panel_band(panel, style, 2, ends, low, high);
     }
     free(x);
 }
@@ -100,13 +108,16 @@ static bool draw_metrics(cp_image_study *s) {
     else if (sweep)
         cp_figure_caption(figure,
                           "Weights at the end of training on the %s split: the mean over %d seed%s, the bars are one standard "
-                          "deviation where there are several runs. A method that does not read %s has a level line.",
+                          "deviation where there are several runs. A method that does not read %s is a level line in a band of one "
+                          "standard deviation.",
                           s->split, s->seed_count, s->seed_count == 1 ? "" : "s", s->swept);
     else
-        cp_figure_caption(figure,
-                          "Weights at the end of training on the %s split, %d seed%s: median, quartiles, whiskers to the last "
-                          "value within 1.5 boxes, points beyond. Runs that diverged are left out.",
-                          s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
+        cp_figure_caption(
+            figure,
+            "Weights at the end of training on the %s split, %d seed%s: median, quartiles, whiskers to the last "
+            "value within 1.5 boxes, points beyond; of fewer than eight runs every one is a point. Runs that diverged "
+            "are left out.",
+            s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
     for (int i = 0; i < 2 * s->set_count; i++) {
         const cp_study_set *set = &s->sets[i / 2];
         cp_panel_config     axes = {.title = set->title,

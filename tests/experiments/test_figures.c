@@ -184,6 +184,55 @@ static void a_legend_has_each_label_once(void) {
     free(text);
 }
 
+/* The coordinates of a text. */
+static void find_text(const char *text, const char *what, double *x, double *y) {
+    char shown[80];
+    snprintf(shown, sizeof shown, ">%s</text>", what);
+    const char *at = strstr(text, shown);
+    TEST_ASSERT_NOT_NULL_MESSAGE(at, what);
+    while (strncmp(at, "<text", 5) != 0) at--;
+    TEST_ASSERT_EQUAL_INT(2, sscanf(at, "<text x=\"%lf\" y=\"%lf\"", x, y));
+}
+
+static void labels_of_one_panel_are_below_it_and_those_of_several_below_all(void) {
+    cp_figure *f = cp_figure_new((cp_figure_config){.columns = 2});
+    double     x[4], y[4];
+    for (int k = 0; k < 3; k++) {
+        cp_panel *p = cp_figure_panel(f, (cp_panel_config){.x_label = (const char *[]){"left", "right", "below"}[k]});
+        cp_panel_level(p, (cp_style){.color = k, .label = (const char *[]){"one", "two", "three"}[k]}, k);
+        cp_panel_level(p, (cp_style){.color = 5, .label = "limit"}, 9);
+    }
+    char *text = drawn(f);
+    find_text(text, "one", &x[0], &y[0]), find_text(text, "two", &x[1], &y[1]), find_text(text, "three", &x[2], &y[2]);
+    find_text(text, "limit", &x[3], &y[3]);
+    TEST_ASSERT_TRUE(y[0] == y[1] && y[0] < y[2] && y[2] < y[3] && x[0] < 330 && x[1] > 330 && x[2] < 330);
+    find_text(text, "left", &x[1], &y[1]), find_text(text, "below", &x[2], &y[3]);
+    TEST_ASSERT_TRUE(y[1] < y[0] && y[0] + 12 < y[3] - 250); /* between the axis and the next panel */
+    free(text);
+}
+
+static void boxes_of_few_values_show_all_of_them(void) {
+    double values[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (int n = 1; n <= 8; n++) {
+        cp_figure *f = cp_figure_new((cp_figure_config){0});
+        cp_panel_box(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 0, n, values, 0, 1);
+        char *text = drawn(f);
+        TEST_ASSERT_EQUAL_INT(n < 8 ? n : 0, markup_count(text, "<circle"));
+        free(text);
+    }
+}
+
+static void logarithmic_axes_are_marked(void) {
+    cp_figure *f = cp_figure_new((cp_figure_config){0});
+    cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.x_label = "rate", .y_label = "loss", .y_log = true});
+    cp_panel_points(p, (cp_style){0}, 2, (double[]){1, 2}, (double[]){1, 1000});
+    char *text = drawn(f);
+    TEST_ASSERT_NOT_NULL(strstr(text, ">rate<"));
+    TEST_ASSERT_NOT_NULL(strstr(text, ">loss (log scale)<"));
+    TEST_ASSERT_TRUE(markup_count(text, "h-2\"/>") >= 3 * 8);
+    free(text);
+}
+
 static void the_same_figure_gives_the_same_bytes(void) {
     char *text[2];
     for (int k = 0; k < 2; k++) {
@@ -216,6 +265,8 @@ static void a_cell_map_has_its_numbers_from_the_top(void) {
     TEST_ASSERT_EQUAL_INT(2, markup_count(text, ">owl<"));
     TEST_ASSERT_EQUAL_INT(5, markup_count(cells, ">0<"));
     TEST_ASSERT_EQUAL_INT(2, markup_count(cells, ">5<"));
+    TEST_ASSERT_EQUAL_INT(2, markup_count(cells, ">10 %<"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(cells, ">100 %<"));
     TEST_ASSERT_EQUAL_INT(0, markup_count(text, "class=\"grid\""));
     /* The first row, which is all correct, is at the top in the full color; its number is white. */
     char *first = strstr(cells, ">50<"), *second = strstr(cells, ">40<");
@@ -654,6 +705,9 @@ int main(void) {
     RUN_TEST(a_box_has_its_quartiles_median_and_whiskers);
     RUN_TEST(grids_are_drawn_as_bands_and_contours);
     RUN_TEST(a_legend_has_each_label_once);
+    RUN_TEST(labels_of_one_panel_are_below_it_and_those_of_several_below_all);
+    RUN_TEST(boxes_of_few_values_show_all_of_them);
+    RUN_TEST(logarithmic_axes_are_marked);
     RUN_TEST(the_same_figure_gives_the_same_bytes);
     RUN_TEST(an_unwritable_path_is_reported);
     RUN_TEST(a_cell_map_has_its_numbers_from_the_top);

@@ -14,6 +14,7 @@ static const cp_option  options[] = {{.name = "rate", .kind = CP_OPTION_REAL, .f
                                      {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "0,10"},
                                      {.name = "mode", .kind = CP_OPTION_CHOICE, .choices = "a|b", .fallback = "a"},
                                      {.name = "fast", .kind = CP_OPTION_FLAG},
+                                     {.name = "labels", .kind = CP_OPTION_INT, .word = "all", .fallback = "10", .min = 1, .max = 99},
                                      {0}};
 static const cp_command command = {.name = "try", .options = options};
 
@@ -254,6 +255,24 @@ static void a_run_from_before_an_option_existed_has_its_default(void) {
     refuses("--rate=0.002", "with another --rate");
 }
 
+/* An option that now also takes a word writes its numbers as texts. */
+static void a_number_in_an_older_configuration_is_the_same_as_its_text(void) {
+    cp_bytes text = {0};
+    cp_run_close(open_run(NULL));
+    TEST_ASSERT_TRUE(cp_file_read(scratch("run/config.json"), 1 << 16, &text, &status));
+    cp_bytes_append(&text, "", 1);
+    char *labels = strstr((char *)text.data, "\"10\"");
+    TEST_ASSERT_NOT_NULL(labels);
+    memcpy(labels, " 10 ", 4);
+    TEST_ASSERT_TRUE(cp_file_write(scratch("run/config.json"), text.data, text.size - 1, &status));
+    cp_bytes_free(&text);
+    cp_run *run = open_run("--labels=10");
+    TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
+    cp_run_close(run);
+    refuses("--labels=11", "with another --labels");
+    refuses("--labels=all", "with another --labels");
+}
+
 static void a_folder_with_other_things_is_refused(void) {
     mkdir(folder, 0777);
     scratch_write("run/other", "x", 1);
@@ -439,6 +458,7 @@ int main(void) {
     RUN_TEST(control_characters_in_a_result_do_not_reach_the_terminal);
     RUN_TEST(a_different_setting_is_refused_by_its_name);
     RUN_TEST(a_run_from_before_an_option_existed_has_its_default);
+    RUN_TEST(a_number_in_an_older_configuration_is_the_same_as_its_text);
     RUN_TEST(a_folder_with_other_things_is_refused);
     RUN_TEST(a_path_that_is_a_file_is_refused);
     RUN_TEST(a_folder_that_cannot_be_written_is_refused);

@@ -103,7 +103,8 @@ typedef struct cp_bins {
 void    cp_panel_histogram(cp_panel *panel, cp_style style, int n, const double *values, cp_bins bins);
 cp_bins cp_bins_over(cp_bins bins, int n, const double *values); /* widened to hold these too: several sets, one set of bins */
 
-/* A box plot of n values at x: median, quartiles, whiskers to the last value within 1.5 boxes, points beyond. */
+/* A box plot of n values at x: median, quartiles, whiskers to the last value within 1.5 boxes, points beyond; of fewer than eight values
+ * all are points, side by side in their order. */
 void cp_panel_box(cp_panel *panel, cp_style style, double x, int n, const double *values, int place, int places);
 
 /* The reliability diagram of n bins of equal width between 0 and 1: accuracy as bars, what lies between it and the mean
@@ -123,7 +124,8 @@ void cp_panel_contours(cp_panel *panel, cp_style style, const cp_grid *grid, int
 void cp_panel_cells(cp_panel *panel, cp_style style, int rows, int columns, const double *values, double low, double high,
                     int decimals);
 
-/* The same for a confusion matrix, one row for each true class: the counts as numbers, their share of the row as color. */
+/* The same for a confusion matrix, one row for each true class: the counts as numbers, with their share of the row as color and, where
+ * there is room, below the count. */
 void cp_panel_confusion(cp_panel *panel, cp_style style, int classes, const double *counts);
 
 /* Images of one size in rows of `columns`, from the top left, enlarged, as a picture of their own: the PNG file alone, or path.png with a

@@ -47,6 +47,7 @@ static void data_ranges(const cp_panel *p, cp_range *x, cp_range *y) {
     *y = (cp_range){INFINITY, -INFINITY, .log = c->y_log};
     for (const cp_series *s = p->first; s; s = s->next)
         if (s->mark->range) s->mark->range(s, x, y);
+    x->tight = x->tight || c->x_name_count > 0, y->tight = y->tight || c->y_name_count > 0;
     widen(x);
     widen(y);
     if (c->x_name_count > 0) cp_range_include(x, -0.5), cp_range_include(x, c->x_name_count - 0.5);

@@ -64,7 +64,7 @@ static double names_height(const cp_panel_config *c, double w) {
 }
 
 typedef struct margins {
-    double left, right, top, bottom;
+    double left, right, top, bottom, legend; /* legend: where the panel's own begins, below the drawing area */
 } margins;
 
 static margins measure(const cp_panel *p, const cp_frame *f) {
@@ -113,6 +113,26 @@ static void put_y_texts(cp_bytes *out, const cp_panel_config *c, const cp_frame 
                     named ? c->y_names[i] : f->y.text[i]);
 }
 
+/* The places of 2 to 9 times the powers of ten. */
+static void put_log_ticks(cp_bytes *out, const cp_frame *f, bool vertical) {
+    const cp_axis *a = vertical ? &f->y : &f->x;
+    for (double power = pow(10, floor(log10(a->min))); a->log && power < a->max && a->max / a->min < 1e12; power *= 10)
+        for (int i = 2; i < 10; i++) {
+            if (i * power < a->min || i * power > a->max) continue;
+            if (vertical)
+                cp_svg_put(out, "<path d=\"M%.2f %.2fh-2\"/>\n", f->left, cp_frame_y(f, i * power));
+            else
+                cp_svg_put(out, "<path d=\"M%.2f %.2fv2\"/>\n", cp_frame_x(f, i * power), f->top + f->h);
+        }
+}
+
+/* The label of an axis, which says when its scale is logarithmic. */
+static void put_label(cp_bytes *out, double x, double y, double angle, const char *label, bool log) {
+    char text[400];
+    snprintf(text, sizeof text, "%.380s%s", label, log ? " (log scale)" : "");
+    cp_svg_text(out, x, y, TEXT, CP_ANCHOR_MIDDLE, angle, false, text);
+}
+
 static void put_axes(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m) {
     const cp_panel_config *c = &p->config;
     double                 bottom = f->top + f->h;
@@ -122,13 +142,13 @@ static void put_axes(cp_bytes *out, const cp_panel *p, const cp_frame *f, const 
         cp_svg_put(out, "<path d=\"M%.2f %.2fv4\"/>\n", cp_frame_x(f, f->x.tick[i]), bottom);
     for (int i = 0; i < f->y.ticks && c->y_name_count == 0; i++)
         cp_svg_put(out, "<path d=\"M%.2f %.2fh-4\"/>\n", f->left, cp_frame_y(f, f->y.tick[i]));
+    put_log_ticks(out, f, false);
+    put_log_ticks(out, f, true);
     cp_svg_put(out, "</g>\n");
     put_x_texts(out, c, f);
     put_y_texts(out, c, f);
-    if (c->x_label)
-        cp_svg_text(out, f->left + f->w / 2, bottom + 6 + names_height(c, f->w) + TEXT, TEXT, CP_ANCHOR_MIDDLE, 0, false,
-                    c->x_label);
-    if (c->y_label) cp_svg_text(out, f->left - m->left + TEXT, f->top + f->h / 2, TEXT, CP_ANCHOR_MIDDLE, -90, false, c->y_label);
+    if (c->x_label) put_label(out, f->left + f->w / 2, bottom + 6 + names_height(c, f->w) + TEXT, 0, c->x_label, c->x_log);
+    if (c->y_label) put_label(out, f->left - m->left + TEXT, f->top + f->h / 2, -90, c->y_label, c->y_log);
 }
 
 /* In the order in which they were added, so that the caller decides what lies on top. Returns how many there were. */
@@ -156,7 +176,7 @@ static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const
     cp_svg_put(out, "</g>\n");
 }
 
-/* ---- the legend: below all panels, where it hides nothing ---- */
+/* ---- legends: below the panel that alone has these labels, and below all panels what several have; there they hide nothing ---- */
 
 typedef struct legend {
     const cp_series *entry[LEGEND_MAX];
@@ -164,13 +184,27 @@ typedef struct legend {
     int              count;
 } legend;
 
-static legend make_legend(const cp_figure *f) {
+static bool has_label(const cp_panel *p, const char *label) {
+    for (const cp_series *s = p->first; s; s = s->next)
+        if (s->style.label && s->mark->sample && strcmp(s->style.label, label) == 0) return true;
+    return false;
+}
+
+static bool is_shared(const cp_figure *f, const char *label) {
+    int panels = 0;
+    for (const cp_panel *p = f->first; p; p = p->next) panels += has_label(p, label);
+    return panels > 1 || f->panels == 1;
+}
+
+/* That of one panel, or with NULL that of the figure. */
+static legend make_legend(const cp_figure *f, const cp_panel *of) {
     legend l = {.count = 0};
     for (const cp_panel *p = f->first; p; p = p->next)
         for (const cp_series *s = p->first; s; s = s->next) {
-            bool known = !s->style.label || !s->mark->sample || l.count == LEGEND_MAX;
-            for (int i = 0; i < l.count && !known; i++) known = strcmp(l.entry[i]->style.label, s->style.label) == 0;
-            if (known) continue;
+            bool skip = (of && p != of) || !s->style.label || !s->mark->sample || l.count == LEGEND_MAX ||
+                        is_shared(f, s->style.label) != !of;
+            for (int i = 0; i < l.count && !skip; i++) skip = strcmp(l.entry[i]->style.label, s->style.label) == 0;
+            if (skip) continue;
             l.width[l.count] = s->mark->sample_width + 8 + cp_text_width(s->style.label, TEXT) + 20;
             l.entry[l.count++] = s;
         }
@@ -192,20 +226,20 @@ static int legend_rows(const legend *l, double limit) {
 }
 
 /* Balances the rows, without more of them than needed. */
-static double legend_limit(const legend *l, double width) {
-    double limit = width - 2 * EDGE;
-    int    rows = legend_rows(l, limit);
+static double legend_limit(const legend *l, double limit) {
+    int rows = legend_rows(l, limit);
     while (limit > 60 && legend_rows(l, limit - 10) == rows) limit -= 10;
     return limit;
 }
 
 static const double LEGEND_LINE = 20;
 
-static void put_legend(cp_bytes *out, const legend *l, double width, double y) {
-    double limit = legend_limit(l, width), row;
+/* In the middle of so much room. */
+static void put_legend(cp_bytes *out, const legend *l, double left, double room, double y) {
+    double limit = legend_limit(l, room), row;
     for (int first = 0, last; first < l->count; first = last, y += LEGEND_LINE) {
         last = legend_row(l, first, limit, &row);
-        double x = (width - row) / 2 + 10;
+        double x = left + (room - row) / 2 + 10;
         for (int i = first; i < last; i++) {
             const cp_series *s = l->entry[i];
             cp_svg_put(out, "<g class=\"sample\">\n");
@@ -246,6 +280,9 @@ static bool make_layout(const cp_figure *f, layout *l) {
         frame->h = f->config.height > 0 ? f->config.height : 240;
         cp_frame_axes(p, frame);
         *m = measure(p, frame);
+        legend own = make_legend(f, p);
+        m->legend = m->bottom;
+        m->bottom += LEGEND_LINE * legend_rows(&own, frame->w + m->right);
         l->left[column] = fmax(l->left[column], m->left);
         l->right[column] = fmax(l->right[column], m->right);
         l->top[row] = fmax(l->top[row], m->top);
@@ -306,10 +343,10 @@ static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes
     width = fmax(panels, 240);
     lines  title = wrap(f->config.title, width - 2 * EDGE, HEADING);
     double top = EDGE / 2 + title.count * HEADING * LINE_GAP + (title.count ? 8 : 0);
-    legend legends = make_legend(f);
+    legend shared = make_legend(f, NULL);
     place_panels(f, l, top, &panels, &height);
     double legend_top = height + 6;
-    height = legend_top + LEGEND_LINE * legend_rows(&legends, width - 2 * EDGE) + EDGE;
+    height = legend_top + LEGEND_LINE * legend_rows(&shared, width - 2 * EDGE) + EDGE;
     open_svg(out, f, name, ceil(width), ceil(height));
     put_lines(out, &title, width / 2, EDGE / 2 + HEADING, HEADING, CP_ANCHOR_MIDDLE);
     int i = 0;
@@ -319,8 +356,11 @@ static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes
         margins m = l->margin[i];
         m.left = fmax(m.left, l->left[i % l->columns]);
         put_panel(out, p, &l->frame[i], &m, clip);
+        const cp_frame *frame = &l->frame[i];
+        legend          own = make_legend(f, p);
+        put_legend(out, &own, frame->left - m.right / 2, frame->w + m.right, frame->top + frame->h + m.legend);
     }
-    put_legend(out, &legends, width, legend_top);
+    put_legend(out, &shared, EDGE, width - 2 * EDGE, legend_top);
     cp_svg_put(out, "</svg>\n");
 }
 

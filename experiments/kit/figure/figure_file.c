@@ -206,6 +206,7 @@ static void pass_series(pass *p, cp_series *s) {
     pass_int(p, "ramp", &ramp, 0, CP_RAMP_ONE);
     pass_int(p, "bands", &s->bands, 0, 1000);
     pass_int(p, "decimals", &s->decimals, -1, 12);
+    pass_bool(p, "shares", &s->shares);
     pass_real(p, "low", &s->low);
     pass_real(p, "high", &s->high);
     s->style.marker = (cp_marker)marker, s->style.dash = (cp_dash)dash, s->ramp = (cp_ramp)ramp;

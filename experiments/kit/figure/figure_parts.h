@@ -23,6 +23,7 @@ typedef struct cp_series {
     cp_grid           grid; /* the values are a copy */
     cp_ramp           ramp;
     int               bands, decimals;
+    bool              shares; /* the grid's values are shares, which stand below the numbers */
     double            low, high;
     struct cp_series *next;
 } cp_series;

@@ -190,6 +190,8 @@ void cp_panel_band(cp_panel *p, cp_style style, int n, const double *x, const do
 
 /* ---- boxes ---- */
 
+enum { FEW = 8 }; /* quartiles of fewer values say little: all of them are shown */
+
 static void put_box_of(cp_bytes *out, const cp_series *s, const cp_frame *f, const double *v, int n) {
     double low = cp_values_quantile(v, n, 0.25), middle = cp_values_quantile(v, n, 0.5), high = cp_values_quantile(v, n, 0.75),
            reach = 1.5 * (high - low), left, right;
@@ -211,9 +213,11 @@ static void put_box_of(cp_bytes *out, const cp_series *s, const cp_frame *f, con
                right - left, y_low - y_high, left, y_middle, right);
     cp_svg_paint(out, NULL, &cp_ink);
     cp_svg_put(out, " stroke-width=\"2\"/>\n");
+    double step = n < FEW ? fmin(7, 0.8 * (right - left) / n) : 0;
     for (int i = 0; i < n; i++) {
         double y = cp_frame_y(f, v[i]);
-        if ((i < first || i > last) && cp_frame_shows(center, y)) cp_put_point(out, CP_CIRCLE, center, y, 2.5);
+        if ((n < FEW || i < first || i > last) && cp_frame_shows(center, y))
+            cp_put_point(out, CP_CIRCLE, center + step * (i - 0.5 * (n - 1)), y, 2.5);
     }
     cp_svg_put(out, "</g>\n");
 }

@@ -120,16 +120,24 @@ static cp_paint readable_on(cp_paint back) {
     return ink;
 }
 
-static void put_number(cp_bytes *out, const cp_series *s, double value, double x, double y, double room, cp_paint back) {
-    char   text[400];
-    double size = CP_TEXT_SIZE;
-    snprintf(text, sizeof text, "%.*f", s->decimals, value);
-    size *= fmin(1, room / cp_text_width(text, size));
-    if (!isfinite(value) || size < 5) return; /* too small to be read */
+static void put_text(cp_bytes *out, const char *text, double x, double y, double size, double room, cp_paint back) {
     cp_paint ink = readable_on(back);
+    size *= fmin(1, room / cp_text_width(text, size));
+    if (size < 5) return; /* too small to be read */
     cp_svg_put(out, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" text-anchor=\"middle\"", x, y + 0.35 * size, size);
     cp_svg_paint(out, &ink, NULL);
     cp_svg_put(out, ">%s</text>\n", text);
+}
+
+/* The number of a cell, and below it its share of the row. */
+static void put_numbers(cp_bytes *out, const cp_series *s, int i, double x, double y, double width, double height, cp_paint back) {
+    const double size = CP_TEXT_SIZE, small = 9;
+    char         text[400];
+    bool         shares = s->shares && height >= size + small + 8 && width >= 28;
+    snprintf(text, sizeof text, "%.*f", s->decimals, s->y[i]);
+    if (isfinite(s->y[i])) put_text(out, text, x, shares ? y - 0.45 * size : y, size, width - 4, back);
+    snprintf(text, sizeof text, "%.0f %%", 100 * s->grid.values[i]);
+    if (shares && isfinite(s->grid.values[i])) put_text(out, text, x, y + 0.85 * small, small, width - 4, back);
 }
 
 static void put_cells(cp_bytes *out, const cp_series *s, const cp_frame *f) {
@@ -142,7 +150,7 @@ static void put_cells(cp_bytes *out, const cp_series *s, const cp_frame *f) {
             cp_paint paint = cell_paint(s, s->grid.values[i]);
             if (!cp_frame_shows(x, y) || !cp_frame_shows(width, height)) continue;
             put_rect(out, x - width / 2, y - height / 2, width, height, paint);
-            if (s->decimals >= 0) put_number(out, s, s->y[i], x, y, width - 4, paint);
+            if (s->decimals >= 0) put_numbers(out, s, i, x, y, width, height, paint);
         }
     cp_svg_put(out, "</g>\n");
 }
@@ -156,15 +164,16 @@ static void sample_cells(cp_bytes *out, const cp_series *s, double x, double y) 
 const cp_mark cp_mark_cells = {"cells", CP_NEEDS_Y | CP_NEEDS_GRID, range_cells, put_cells, 60, sample_cells, true};
 
 /* Cells with `numbers` in them, colored by `values`. */
-static void add_cells(cp_panel *p, cp_style style, int rows, int columns, const double *numbers, const double *values, double low,
-                      double high, int decimals) {
+static cp_series *add_cells(cp_panel *p, cp_style style, int rows, int columns, const double *numbers, const double *values,
+                            double low, double high, int decimals) {
     cp_series *s =
         rows > 0 && columns > 0 ? cp_series_add_data(p, &cp_mark_cells, style, rows * columns, NULL, numbers, NULL) : NULL;
-    if (!s) return;
+    if (!s) return NULL;
     cp_series_set_grid(p, s, &(cp_grid){columns, rows, 0, columns - 1, 0, rows - 1, values});
     s->low = low;
     s->high = high;
     s->decimals = decimals < 0 ? -1 : decimals > 12 ? 12 : decimals;
+    return s;
 }
 
 void cp_panel_cells(cp_panel *p, cp_style style, int rows, int columns, const double *values, double low, double high,
@@ -181,6 +190,7 @@ void cp_panel_confusion(cp_panel *p, cp_style style, int classes, const double *
         for (size_t k = 0; k < n; k++) sum += counts[row * n + k];
         for (size_t k = 0; k < n; k++) share[row * n + k] = sum > 0 ? counts[row * n + k] / sum : 0;
     }
-    if (share) add_cells(p, style, classes, classes, counts, share, 0, 1, 0);
+    cp_series *s = share ? add_cells(p, style, classes, classes, counts, share, 0, 1, 0) : NULL;
+    if (s) s->shares = true;
     free(share);
 }

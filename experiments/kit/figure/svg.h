@@ -23,7 +23,7 @@ typedef struct cp_color {
 typedef struct cp_paint {
     cp_color light, dark;
 } cp_paint;
-enum { CP_PALETTE = 8 };
+enum { CP_PALETTE = 9 };
 extern const cp_paint cp_paper, cp_ink, cp_rule, cp_frame_ink; /* background, text, grid lines, the frame around a panel */
 cp_paint              cp_palette(int index);                   /* any index; wraps around */
 cp_paint              cp_paint_mix(cp_paint a, cp_paint b, double share); /* share 0 is all of a, 1 all of b */

@@ -193,7 +193,9 @@ static void put_config(cp_json_writer *w, const cp_options *options, const cp_js
     cp_json_put_end(w);
 }
 
+/* A number is the same as its text: an option writes its numbers as text since it also takes a word. */
 static bool same_json(const cp_json *a, const cp_json *b) {
+    if (a && b && a->kind == CP_JSON_NUMBER && b->kind == CP_JSON_STRING) return strcmp(a->text, b->text) == 0;
     if (!a || !b || a->kind != b->kind || a->count != b->count) return a == b;
     if (a->kind == CP_JSON_BOOL) return a->boolean == b->boolean;
     if (a->kind == CP_JSON_NUMBER) return a->number == b->number;

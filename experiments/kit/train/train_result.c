@@ -101,17 +101,18 @@ static bool draw_curves(cp_trainer *t) {
     cp_panel *accuracy = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "validation, %"});
     draw_trace(accuracy, traces, rows, CP_TRACE_ACCURACY, 0, "accuracy");
     draw_trace(accuracy, traces, rows, CP_TRACE_ECE, 1, "ECE");
-    cp_panel_vertical(accuracy, (cp_style){.color = 2, .dash = CP_DASHED}, (double)t->selected);
-    cp_panel *loss = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "NLL"});
-    draw_trace(loss, traces, rows, CP_TRACE_NLL, 2, "NLL, validation");
-    draw_trace(loss, traces, rows, CP_TRACE_SCALED_NLL, 3, "the same, scaled");
-    draw_trace(loss, traces, rows, CP_TRACE_CROSS_ENTROPY, 4, "NLL, labeled images");
+    cp_panel_vertical(accuracy, (cp_style){.color = 6, .dash = CP_DASHED, .label = "selected step"}, (double)t->selected);
+    cp_panel *loss = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "NLL, nats"});
+    draw_trace(loss, traces, rows, CP_TRACE_NLL, 2, "validation");
+    draw_trace(loss, traces, rows, CP_TRACE_SCALED_NLL, 3, "validation, scaled");
+    draw_trace(loss, traces, rows, CP_TRACE_CROSS_ENTROPY, 4, "labeled images");
     if (t->replay) {
-        cp_panel *gap = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "E(data) - E(samples)"});
-        draw_trace(gap, traces, rows, CP_TRACE_GAP, 5, NULL);
-        cp_panel *slope = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "|dE/dx|^2", .y_log = true});
-        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 0, "images");
-        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_SAMPLES, 1, "samples");
+        cp_panel *gap = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "E(data) - E(samples), nats"});
+        draw_trace(gap, traces, rows, CP_TRACE_GAP, 5, "energy gap");
+        cp_panel *slope = cp_figure_panel(
+            figure, (cp_panel_config){.x_label = "step", .y_label = "|dE/dx|\xC2\xB2, nats\xC2\xB2", .y_log = true});
+        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 7, "images");
+        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_SAMPLES, 8, "samples");
     }
     return cp_figure_finish(figure, cp_run_path(t->run, "training").s, &t->run->status);
 }
