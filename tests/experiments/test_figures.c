@@ -233,6 +233,39 @@ static void logarithmic_axes_are_marked(void) {
     free(text);
 }
 
+/* One and two columns of a journal: the width in mm, texts of eight points or more, and low enough for a page. */
+static void figures_on_paper_have_a_width_and_readable_texts(void) {
+    for (int panels = 1; panels <= 6; panels += 5)
+        for (int mm = 85; mm <= 178; mm += 178 - 85) {
+            double     width = 0, height = 0, view = 0, right = 0;
+            cp_bytes   svg = {0};
+            cp_figure *f = cp_figure_new((cp_figure_config){.title = "heading"});
+            for (int k = 0; k < panels; k++) {
+                cp_panel *p = cp_figure_panel(f, (cp_panel_config){.title = "panel", .x_label = "step", .y_label = "loss"});
+                cp_panel_line(p, (cp_style){.label = "line"}, 2, (double[]){0, 1}, (double[]){0, 1000}, NULL);
+            }
+            f->paper = mm;
+            cp_figure_draw(f, "figure", &svg);
+            cp_bytes_append(&svg, "", 1);
+            const char *text = (const char *)svg.data;
+            markup_is_well_formed(text);
+            TEST_ASSERT_EQUAL_INT(
+                3, sscanf(strstr(text, "width="), "width=\"%lfmm\" height=\"%lfmm\" viewBox=\"0 0 %lf", &width, &height, &view));
+            TEST_ASSERT_TRUE(width == mm && height > 30 && height < 260);
+            for (const char *at = text; (at = strstr(at, "<rect x=\"")); at++) {
+                double x, w;
+                TEST_ASSERT_EQUAL_INT(2, sscanf(at, "<rect x=\"%lf\" y=\"%*f\" width=\"%lf\"", &x, &w));
+                right = fmax(right, x + w);
+            }
+            TEST_ASSERT_TRUE(right > 0.6 * view && right <= view);
+            for (const char *at = text; (at = strstr(at, "font-size=\"")); at++)
+                TEST_ASSERT_TRUE(strtod(at + 11, NULL) * mm / view * 72 / 25.4 > 7.9);
+            TEST_ASSERT_NULL(strstr(text, ">heading<"));
+            cp_bytes_free(&svg);
+            cp_figure_free(f);
+        }
+}
+
 static void the_same_figure_gives_the_same_bytes(void) {
     char *text[2];
     for (int k = 0; k < 2; k++) {
@@ -708,6 +741,7 @@ int main(void) {
     RUN_TEST(labels_of_one_panel_are_below_it_and_those_of_several_below_all);
     RUN_TEST(boxes_of_few_values_show_all_of_them);
     RUN_TEST(logarithmic_axes_are_marked);
+    RUN_TEST(figures_on_paper_have_a_width_and_readable_texts);
     RUN_TEST(the_same_figure_gives_the_same_bytes);
     RUN_TEST(an_unwritable_path_is_reported);
     RUN_TEST(a_cell_map_has_its_numbers_from_the_top);

@@ -23,6 +23,14 @@ expect_success "captions explain the bars" \
     grep -q "mean over 2 repetitions, with bars of one standard deviation" page.html
 expect_success "nothing is fetched from elsewhere" sh -c '! grep -o "http[^\" ]*" page.html | grep -v "^http://www.w3.org/2000/svg"'
 
+report rate-0.001 rate-0.01 --out page.html --figures paper
+expect_success "figures for papers have two widths" \
+    sh -c 'grep -q "width=\"85mm\"" paper/2-*-85mm.svg && grep -q "width=\"178mm\"" paper/2-*-178mm.svg'
+expect_success "as many for each run" test "$(ls paper/1-*.svg | wc -l)" -eq "$(ls paper/2-*.svg | wc -l)"
+report rate-0.001 --figures paper/1-*-85mm.svg
+expect_success "a file is not a folder for figures" grep -q "code 1" said
+report rate-0.001 rate-0.01 --out page.html
+
 mkdir broken unfinished
 echo '{"experiment": ' >broken/config.json
 cp rate-0.01/config.json unfinished/

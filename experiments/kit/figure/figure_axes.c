@@ -148,7 +148,8 @@ void cp_frame_axes(const cp_panel *p, cp_frame *f) {
     if (c->y_min != 0 || c->y_max != 0) y.min = c->y_min, y.max = c->y_max;
     if (c->equal && x.min < x.max && y.min < y.max) equalize(&x, &y, f);
     f->y_down = c->y_name_count > 0;
-    f->y = cp_axis_make(y.min, y.max, c->y_log, (int)fmax(2, f->h / 40));
+    for (int max = (int)fmax(2, f->h / 40), tries = 0; tries < 4 && (!tries || f->y.ticks < 2); tries++, max++)
+        f->y = cp_axis_make(y.min, y.max, c->y_log, max);
     for (int max = (int)fmax(2, f->w / 45); max >= 2; max--) {
         double widest = 0;
         f->x = cp_axis_make(x.min, x.max, c->x_log, max);

@@ -263,6 +263,7 @@ typedef struct layout {
 
 static bool make_layout(const cp_figure *f, layout *l) {
     int n = f->panels > 0 ? f->panels : 1;
+    *l = (layout){0};
     l->columns = f->config.columns > 0 ? f->config.columns : n < PANELS_ABREAST ? n : n == 4 ? 2 : PANELS_ABREAST;
     l->columns = l->columns > n ? n : l->columns;
     l->rows = (n + l->columns - 1) / l->columns;
@@ -291,11 +292,17 @@ static bool make_layout(const cp_figure *f, layout *l) {
     return true;
 }
 
+static void free_layout(layout *l) {
+    free(l->frame);
+    free(l->margin);
+    free(l->memory);
+}
+
 /* Gives every panel its place; returns the width and height of all. */
-static void place_panels(const cp_figure *f, layout *l, double top, double *width, double *height) {
+static void place_panels(const cp_figure *f, layout *l, double left, double top, double *width, double *height) {
     double y = top;
     for (int row = 0; row < l->rows; row++) {
-        double x = EDGE, h = 0;
+        double x = left, h = 0;
         y += l->top[row];
         for (int column = 0; column < l->columns && row * l->columns + column < f->panels; column++) {
             cp_frame *frame = &l->frame[row * l->columns + column];
@@ -316,12 +323,46 @@ static unsigned hash_of(const char *text) {
     return hash;
 }
 
+/* ---- for paper ---- */
+
+static const double TEXT_ON_PAPER = 8 * 25.4 / 72; /* 8 points, in mm */
+
+static double units_of(const cp_figure *f) { return f->paper * TEXT / TEXT_ON_PAPER; }
+
+/* As many panels abreast as stay large enough, these as wide as the paper allows, and low enough for a page. */
+static bool fit_to_paper(cp_figure *f) {
+    enum { MIN_WIDTH = 120, MIN_HEIGHT = 75, ATTEMPTS = 3, PAGE = 230 }; /* in mm, with room for a caption */
+    const double largest = 1.6; /* times the width on screens: less is not stretched to fill the paper */
+    double       w = f->config.width > 0 ? f->config.width : 300, h = f->config.height > 0 ? f->config.height : 240;
+    f->config.title = NULL; /* the caption says it */
+    for (;;) {
+        layout l = {.columns = 1};
+        bool   made = true;
+        for (int i = 0; made && i < ATTEMPTS; i++) { /* margins depend on the width */
+            made = make_layout(f, &l);
+            double room = units_of(f) - 2 * EDGE - (l.columns - 1) * GAP;
+            for (int c = 0; made && c < l.columns; c++) room -= l.left[c] + l.right[c];
+            f->config.width = fmax(20, fmin(room / l.columns, largest * w));
+            room = PAGE * TEXT / TEXT_ON_PAPER - 3 * LEGEND_LINE - (l.rows - 1) * GAP / 2;
+            for (int r = 0; made && r < l.rows; r++) room -= l.top[r] + l.bottom[r];
+            f->config.height = fmin(h * fmin(1, f->config.width / w), fmax(MIN_HEIGHT, room / l.rows));
+            free_layout(&l);
+        }
+        if (!made || l.columns == 1 || f->config.width >= MIN_WIDTH) return made;
+        f->config.columns = l.columns - 1;
+    }
+}
+
+/* ---- the file ---- */
+
 /* The element itself, its title and description for screen readers, and the background. */
 static void open_svg(cp_bytes *out, const cp_figure *f, const char *name, double width, double height) {
-    cp_svg_put(out,
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
-               "font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\"",
-               width, height, width, height);
+    const char *unit = f->paper > 0 ? "mm" : "";
+    cp_svg_put(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.6g%s\" height=\"%.6g%s\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
+        "font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\"",
+        f->paper > 0 ? f->paper : width, unit, f->paper > 0 ? f->paper * height / width : height, unit, width, height);
     cp_svg_paint(out, &cp_ink, NULL);
     cp_svg_put(out, ">\n<title>");
     cp_svg_escape(out, f->config.title ? f->config.title : name);
@@ -338,13 +379,13 @@ static void open_svg(cp_bytes *out, const cp_figure *f, const char *name, double
 }
 
 static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes *out) {
-    double width = 2 * EDGE, height = 0, panels = 0;
-    place_panels(f, l, 0, &panels, &height);
-    width = fmax(panels, 240);
+    double height = 0, panels = 0;
+    place_panels(f, l, EDGE, 0, &panels, &height);
+    double width = fmax(panels, f->paper > 0 ? units_of(f) : 240), left = f->paper > 0 ? EDGE + (width - panels) / 2 : EDGE;
     lines  title = wrap(f->config.title, width - 2 * EDGE, HEADING);
     double top = EDGE / 2 + title.count * HEADING * LINE_GAP + (title.count ? 8 : 0);
     legend shared = make_legend(f, NULL);
-    place_panels(f, l, top, &panels, &height);
+    place_panels(f, l, left, top, &panels, &height);
     double legend_top = height + 6;
     height = legend_top + LEGEND_LINE * legend_rows(&shared, width - 2 * EDGE) + EDGE;
     open_svg(out, f, name, ceil(width), ceil(height));
@@ -365,12 +406,11 @@ static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes
 }
 
 void cp_figure_draw(const cp_figure *f, const char *name, cp_bytes *out) {
-    layout l = {0};
-    if (make_layout(f, &l))
-        put_figure(f, &l, name, out);
-    else
+    layout    l = {0};
+    cp_figure fitted = *f;
+    if ((f->paper > 0 && !fit_to_paper(&fitted)) || !make_layout(&fitted, &l))
         out->failed = true;
-    free(l.frame);
-    free(l.margin);
-    free(l.memory);
+    else
+        put_figure(&fitted, &l, name, out);
+    free_layout(&l);
 }

@@ -41,6 +41,7 @@ struct cp_figure {
     cp_figure_config config; /* the texts are copies */
     cp_panel        *first, *last;
     int              panels;
+    double           paper;  /* width in mm of a drawing for paper; 0: for screens, in pixels */
     bool             failed; /* not enough memory */
     cp_figure_block *blocks; /* its memory: panels, series, texts, numbers */
 };

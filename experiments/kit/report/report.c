@@ -4,6 +4,7 @@
 #include "core/io/file.h"
 #include "core/real.h"
 #include "experiments/kit/report/report_parts.h"
+#include "experiments/kit/run/run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -314,8 +315,41 @@ static bool read_runs(cp_report_run *runs, const char *const *folders, int count
     return cp_fail(status, "%s", count > 0 ? found->first_damage.message : "no folder of a run was named");
 }
 
-static bool make_report(const char *const *folders, int count, const cp_bytes *log, const char *path, tally *found,
-                        cp_status *status) {
+/* ---- figures for paper ---- */
+
+/* Every figure in the widths of one and of two columns, with axes shared as on the page. Of several runs, the number comes first. */
+static bool write_figure(cp_figure *figure, const char *folder, const char *prefix, const char *name, cp_status *status) {
+    static const double widths[] = {85, 178};
+    bool                ok = true;
+    for (int i = 0; ok && i < 2; i++) {
+        cp_bytes svg = {0};
+        char     path[1600];
+        snprintf(path, sizeof path, "%.1000s/%s%.255s-%gmm.svg", folder, prefix, name, widths[i]);
+        figure->paper = widths[i];
+        cp_figure_draw(figure, name, &svg);
+        ok = !svg.failed || cp_fail(status, "%.300s: not enough memory to draw the figure", path);
+        ok = ok && cp_file_write(path, svg.data, svg.size, status);
+        cp_bytes_free(&svg);
+    }
+    figure->paper = 0;
+    return ok;
+}
+
+static bool write_figures(const cp_report_run *runs, int count, const char *folder, cp_status *status) {
+    bool ok = cp_folder_make(folder, status);
+    for (int i = 0; ok && i < count; i++) {
+        char prefix[20] = "";
+        if (count > 1) snprintf(prefix, sizeof prefix, "%d-", i + 1);
+        for (int k = 0; ok && k < runs[i].picture_count; k++) {
+            const cp_report_picture *p = &runs[i].pictures[k];
+            if (p->figure && p->figure->panels > 0) ok = write_figure(p->figure, folder, prefix, p->name, status);
+        }
+    }
+    return ok;
+}
+
+static bool make_report(const char *const *folders, int count, const cp_bytes *log, const char *path, const char *figures,
+                        tally *found, cp_status *status) {
     if (!may_replace(path, status)) return false;
     cp_report_run *runs = calloc((size_t)(count > 0 ? count : 1), sizeof *runs);
     cp_bytes       page = {0};
@@ -324,6 +358,7 @@ static bool make_report(const char *const *folders, int count, const cp_bytes *l
     ok = ok && read_runs(runs, folders, count, log, found, status) && put_page(&page, runs, count, status);
     if (ok && page.failed) ok = cp_fail(status, "%.300s: not enough memory for the page", path);
     ok = ok && cp_file_write(path, page.data, page.size, status);
+    ok = ok && (!figures || write_figures(runs, count, figures, status));
     for (int i = 0; runs && i < count; i++) free_run(&runs[i]);
     free(runs);
     cp_bytes_free(&page);
@@ -332,12 +367,12 @@ static bool make_report(const char *const *folders, int count, const cp_bytes *l
 
 bool cp_report_write(const char *const *folders, int count, const char *path, cp_status *status) {
     tally found;
-    return make_report(folders, count, NULL, path, &found, status);
+    return make_report(folders, count, NULL, path, NULL, &found, status);
 }
 
 bool cp_report_write_run(const char *folder, const cp_bytes *log, const char *path, cp_status *status) {
     tally found;
-    return make_report(&folder, 1, log, path, &found, status);
+    return make_report(&folder, 1, log, path, NULL, &found, status);
 }
 
 /* ---- the command ---- */
@@ -346,6 +381,8 @@ bool cp_report_write_run(const char *folder, const cp_bytes *log, const char *pa
 static const cp_option options[] = {
     {.name = "out", .kind = CP_OPTION_TEXT, .value = "FILE.html", .incidental = true,
      .help = "file for the page; an older one is replaced; default: report.html, in the run's folder when there is one run"},
+    {.name = "figures", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true,
+     .help = "folder for the figures in two widths for papers, NAME-85mm.svg and NAME-178mm.svg, with texts of 8 points"},
     {0}};
 /* clang-format on */
 
@@ -380,7 +417,7 @@ static int run(const cp_options *o) {
     cp_report_path path = {"report.html"};
     if (count == 1) path = cp_report_file(&(cp_report_run){.folder = cp_argument(o, 0)}, "report.html", "");
     if (!out) out = path.s;
-    if (!make_report(cp_arguments(o), count, NULL, out, &found, &status)) {
+    if (!make_report(cp_arguments(o), count, NULL, out, cp_option_text(o, "figures"), &found, &status)) {
         cp_complain(o, "%s", status.message);
         return CP_EXIT_FAILED;
     }
