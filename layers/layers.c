@@ -53,38 +53,65 @@ cp_tensor *(cp_linear_forward)(cp_at at, const cp_linear *layer, cp_tensor *x) {
 
 /* ---- convolution ---- */
 
-static bool conv_possible(cp_at at, const cp_conv_config *c) {
-    if (c->in < 1 || c->out < 1) return cp_misuse(at, "conv_make", "in is %d and out is %d; both must be positive", c->in, c->out);
-    if (c->kernel < 1 || c->stride < 0 || c->padding < 0 || c->dilation < 0)
-        return cp_misuse(at, "conv_make", "kernel %d, stride %d, padding %d and dilation %d: none may be negative", c->kernel,
-                         c->stride, c->padding, c->dilation);
+static bool conv_possible(cp_at at, const char *op, const cp_conv_config *c) {
+    if (c->in < 1 || c->out < 1) return cp_misuse(at, op, "in is %d and out is %d; both must be positive", c->in, c->out);
+    if (c->kernel_h < 1 || c->kernel_w < 1 || c->stride < 0 || c->padding_h < 0 || c->padding_w < 0 || c->dilation < 0)
+        return cp_misuse(at, op, "kernel %d by %d, stride %d, padding %d by %d and dilation %d: none may be negative", c->kernel_h,
+                         c->kernel_w, c->stride, c->padding_h, c->padding_w, c->dilation);
     if (c->groups < 1 || c->in % c->groups || c->out % c->groups)
-        return cp_misuse(at, "conv_make", "groups is %d; it must divide in, %d, and out, %d", c->groups, c->in, c->out);
-    double area = (double)c->kernel * c->kernel;
+        return cp_misuse(at, op, "groups is %d; it must divide in, %d, and out, %d", c->groups, c->in, c->out);
+    double area = (double)c->kernel_h * c->kernel_w;
     return (area * c->in <= INT_MAX && area * c->out <= INT_MAX) ||
-           cp_misuse(at, "conv_make", "a kernel of %d for in %d and out %d is too large", c->kernel, c->in, c->out);
+           cp_misuse(at, op, "a kernel of %d by %d for in %d and out %d is too large", c->kernel_h, c->kernel_w, c->in, c->out);
 }
 
-cp_conv(cp_conv_make)(cp_at at, cp_params *params, const char *path, cp_conv_config c, cp_rng *rng) {
+/* A convolution to `wide` channels from `narrow` in each group; a transposed one is that which it is the gradient of. */
+static cp_conv conv_make(cp_at at, const char *op, cp_params *params, const char *path, cp_conv_config c, bool transposed,
+                         cp_rng *rng) {
     if (!c.kernel) c.kernel = 3;
+    if (!c.kernel_h) c.kernel_h = c.kernel;
+    if (!c.kernel_w) c.kernel_w = c.kernel;
+    if (!c.padding_h) c.padding_h = c.padding;
+    if (!c.padding_w) c.padding_w = c.padding;
     if (!c.groups) c.groups = 1;
-    if (!cp_make_ready(at, "conv_make", params, rng) || !conv_possible(at, &c)) return (cp_conv){0};
-    int     area = c.kernel * c.kernel, in = c.in / c.groups;
-    cp_conv layer = {.config = {CP_STRIDE(c.stride), CP_PAD(c.padding), CP_DILATION(c.dilation), .groups = c.groups}};
-    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_CONV, CP_SHAPE(c.kernel, c.kernel, in, c.out));
+    if (!cp_make_ready(at, op, params, rng) || !conv_possible(at, op, &c)) return (cp_conv){0};
+    int     area = c.kernel_h * c.kernel_w, narrow = (transposed ? c.out : c.in) / c.groups, wide = transposed ? c.in : c.out;
+    cp_conv layer = {.output_pad = c.output_pad};
+    layer.config =
+        (cp_conv2d_config){CP_STRIDE(c.stride),      .pad_top = c.padding_h,  .pad_bottom = c.padding_h, .pad_left = c.padding_w,
+                           .pad_right = c.padding_w, CP_DILATION(c.dilation), .groups = c.groups};
+    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_CONV, CP_SHAPE(c.kernel_h, c.kernel_w, narrow, wide));
     if (!layer.weight) return (cp_conv){0};
-    cp_init_weight(layer.weight, c.init, area * in, area * (c.out / c.groups), cp_activation_slope(c.activation), rng);
+    cp_init_weight(layer.weight, c.init, area * narrow, area * (wide / c.groups), cp_activation_slope(c.activation), rng);
     if (c.no_bias) return layer;
     layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, CP_SHAPE(c.out));
     if (!layer.bias) return (cp_conv){0};
-    cp_init_bias(layer.bias, c.init, area * in, rng);
+    cp_init_bias(layer.bias, c.init, area * narrow, rng);
     return layer;
+}
+
+cp_conv(cp_conv_make)(cp_at at, cp_params *params, const char *path, cp_conv_config c, cp_rng *rng) {
+    return conv_make(at, "conv_make", params, path, c, false, rng);
+}
+
+cp_conv(cp_conv_transpose_make)(cp_at at, cp_params *params, const char *path, cp_conv_config c, cp_rng *rng) {
+    return conv_make(at, "conv_transpose_make", params, path, c, true, rng);
 }
 
 cp_tensor *(cp_conv_forward)(cp_at at, const cp_conv *layer, cp_tensor *x) {
     if (!layer || !layer->weight)
         return cp_refuse(at, "conv", layer ? "the layer has no weight (did cp_conv_make fail?)" : "the layer is NULL");
-    return cp_conv2d(at, x, layer->weight, layer->bias, layer->config);
+    const cp_tensor *w = layer->weight;
+    if (!x || x->rank != 3 || w->dims[0] != 1) return cp_conv2d(at, x, layer->weight, layer->bias, layer->config);
+    return cp_conv1d(at, x, cp_reshape(at, layer->weight, CP_SHAPE(w->dims[1], w->dims[2], w->dims[3])), layer->bias,
+                     layer->config);
+}
+
+cp_tensor *(cp_conv_transpose_forward)(cp_at at, const cp_conv *layer, cp_tensor *x) {
+    if (!layer || !layer->weight)
+        return cp_refuse(at, "conv_transpose",
+                         layer ? "the layer has no weight (did cp_conv_transpose_make fail?)" : "the layer is NULL");
+    return cp_conv_transpose(at, x, layer->weight, layer->bias, layer->config, layer->output_pad);
 }
 
 /* ---- normalization ---- */

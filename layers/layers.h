@@ -49,23 +49,30 @@ cp_tensor *cp_linear_forward(cp_at at, const cp_linear *layer, cp_tensor *x);
 
 typedef struct cp_conv_config {
     int           in, out;
-    int           kernel;           /* 0: 3 */
-    int           stride;           /* 0: 1 */
-    int           padding;          /* on all sides */
-    int           dilation, groups; /* 0: 1 */
+    int           kernel;               /* 0: 3 */
+    int           kernel_h, kernel_w;   /* 0: kernel */
+    int           stride;               /* 0: 1 */
+    int           padding;              /* on all sides */
+    int           padding_h, padding_w; /* above and below, left and right; 0: padding */
+    int           dilation, groups;     /* 0: 1 */
+    int           output_pad;           /* of a transposed convolution: rows and columns more at the end, fewer than the stride */
     bool          no_bias;
     cp_init       init;
     cp_activation activation; /* as in cp_linear_config */
 } cp_conv_config;
 
 typedef struct cp_conv {
-    cp_tensor       *weight; /* (kernel, kernel, in/groups, out) */
+    cp_tensor       *weight; /* (kernel_h, kernel_w, in/groups, out); transposed: (kernel_h, kernel_w, out/groups, in) */
     cp_tensor       *bias;   /* (out) or NULL */
     cp_conv2d_config config;
+    int              output_pad;
 } cp_conv;
 
 cp_conv    cp_conv_make(cp_at at, cp_params *params, const char *path, cp_conv_config config, cp_rng *rng);
-cp_tensor *cp_conv_forward(cp_at at, const cp_conv *layer, cp_tensor *x);
+cp_tensor *cp_conv_forward(cp_at at, const cp_conv *layer, cp_tensor *x); /* with kernel_h = 1 also of sequences (N,T,in) */
+/* cp_conv_transpose with a weight and a bias: (N,H,W,in) -> (N,OH,OW,out). */
+cp_conv    cp_conv_transpose_make(cp_at at, cp_params *params, const char *path, cp_conv_config config, cp_rng *rng);
+cp_tensor *cp_conv_transpose_forward(cp_at at, const cp_conv *layer, cp_tensor *x);
 
 /* ==== normalization ==== */
 
@@ -128,6 +135,7 @@ typedef struct cp_lstm_config {
     int  in, hidden;
     int  layers; /* 0: 1 */
     bool bidirectional;
+    bool gru; /* set by cp_gru_make */
 } cp_lstm_config;
 
 typedef struct cp_lstm {
@@ -147,11 +155,74 @@ cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tenso
  * begin with op. NULL after misuse: a length that is not within 1..T. */
 cp_tensor *cp_lengths_mask(cp_at at, const char *op, const cp_tensor *x, bool last);
 
+/* ==== GRU: the same with 3H for 4H, PyTorch's equations and gate order (r, z, n) ==== */
+
+typedef cp_lstm_config cp_gru_config;
+typedef cp_lstm        cp_gru;
+
+cp_gru     cp_gru_make(cp_at at, cp_params *params, const char *path, cp_gru_config config, cp_rng *rng);
+cp_tensor *cp_gru_forward(cp_at at, const cp_gru *gru, cp_tensor *x, cp_tensor **last);
+
+/* ==== embedding: a row of numbers for each index ==== */
+
+typedef struct cp_embedding_config {
+    int count, size; /* of the rows, of each row */
+} cp_embedding_config;
+
+typedef struct cp_embedding {
+    cp_tensor *weight; /* (count, size), N(0, 1) at the start */
+} cp_embedding;
+
+cp_embedding cp_embedding_make(cp_at at, cp_params *params, const char *path, cp_embedding_config config, cp_rng *rng);
+cp_tensor   *cp_embedding_forward(cp_at at, const cp_embedding *layer, cp_indices ids, cp_shape shape); /* (shape..., size) */
+
+/* ==== multi-head attention, PyTorch's names of parameters ==== */
+
+typedef struct cp_attention_config {
+    int  size;   /* of each step's row */
+    int  heads;  /* 0: 1; divides size */
+    bool causal; /* step t sees the steps up to t only */
+} cp_attention_config;
+
+typedef struct cp_attention {
+    cp_attention_config config;
+    cp_tensor          *weight, *bias; /* of queries, keys and values: (size, 3 size), (3 size) */
+    cp_linear           out;
+} cp_attention;
+
+/* softmax(q k^T / sqrt(size / heads)) v in each head, with q from x (N,T,size), and k and v from context (N,S,size), NULL for x itself
+ * -> (N,T,size). Where context has lengths, only the steps that count are seen. */
+cp_attention cp_attention_make(cp_at at, cp_params *params, const char *path, cp_attention_config config, cp_rng *rng);
+cp_tensor   *cp_attention_forward(cp_at at, const cp_attention *layer, cp_tensor *x, cp_tensor *context);
+
+/* ==== transformer block, with layer norm before each part: PyTorch's TransformerEncoderLayer with norm_first and gelu ==== */
+
+typedef struct cp_transformer_config {
+    int  size, heads; /* as in cp_attention_config */
+    int  hidden;      /* of the perceptron; 0: 4 size */
+    bool causal;
+} cp_transformer_config;
+
+typedef struct cp_transformer {
+    cp_attention attention;
+    cp_linear    linear1, linear2;
+    cp_norm      norm1, norm2;
+} cp_transformer;
+
+/* y = x + attention(norm1(x)), then y + linear2(gelu(linear1(norm2(y)))); (N,T,size) -> (N,T,size), which keeps x's lengths. */
+cp_transformer cp_transformer_make(cp_at at, cp_params *params, const char *path, cp_transformer_config config, cp_rng *rng);
+cp_tensor     *cp_transformer_forward(cp_at at, const cp_transformer *block, cp_tensor *x);
+
 #define cp_linear_make(...) cp_linear_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_conv_make(...) cp_conv_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_norm_make(...) cp_norm_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_block_make(...) cp_block_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_lstm_make(...) cp_lstm_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_conv_transpose_make(...) cp_conv_transpose_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_gru_make(...) cp_gru_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_embedding_make(...) cp_embedding_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_attention_make(...) cp_attention_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_transformer_make(...) cp_transformer_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #define cp_activate(t, ...) cp_activate(CP_AT(t), __VA_ARGS__)
 #define cp_linear_forward(t, ...) cp_linear_forward(CP_AT(t), __VA_ARGS__)
@@ -161,3 +232,8 @@ cp_tensor *cp_lengths_mask(cp_at at, const char *op, const cp_tensor *x, bool la
 #define cp_norm_factors(t, ...) cp_norm_factors(CP_AT(t), __VA_ARGS__)
 #define cp_block_forward(t, ...) cp_block_forward(CP_AT(t), __VA_ARGS__)
 #define cp_lstm_forward(t, ...) cp_lstm_forward(CP_AT(t), __VA_ARGS__)
+#define cp_conv_transpose_forward(t, ...) cp_conv_transpose_forward(CP_AT(t), __VA_ARGS__)
+#define cp_gru_forward(t, ...) cp_gru_forward(CP_AT(t), __VA_ARGS__)
+#define cp_embedding_forward(t, ...) cp_embedding_forward(CP_AT(t), __VA_ARGS__)
+#define cp_attention_forward(t, ...) cp_attention_forward(CP_AT(t), __VA_ARGS__)
+#define cp_transformer_forward(t, ...) cp_transformer_forward(CP_AT(t), __VA_ARGS__)

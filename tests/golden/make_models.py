@@ -33,6 +33,10 @@ sgld/plain, sgld/clamped          five steps on the energy -logsumexp(logits) of
 lstm/single, lstm/bidirectional   two layers, 3 inputs, 4 hidden, x = synthetic("lstm/x", 2, 5, 3) as (N,T,in)
     out, last                     the last layer's outputs and its final hidden state(s), forward then backward
     grad_x, grad/PARAMETER        of sum(out synthetic("lstm/weight")) + sum(last synthetic("lstm/last_weight"))
+gru/single, gru/bidirectional     the same of a GRU, with gru for lstm in the names
+LAYER/VARIANT                     other layers, on NAME = synthetic("LAYER/NAME", ...): x, and context for attention/cross
+    out, grad_NAME, grad/PARAMETER          of sum(out synthetic("LAYER/weight"))
+    attention, transformer: size 4, 2 heads, x (2,5,4), context (2,3,4), lengths 5 and 3; conv: x (2,5,4,4) or (2,6,4)
 gaussian/KIND, gaussian/KIND_prior   the layer on z = synthetic("gaussian/z", 4, 3), 3 classes, PARAMETER head.weight,
     head.bias, head.mean, head.precision, head.prior (logits of pi; only with _prior); KIND spherical, diagonal or full
     posterior, bayes_posterior, class_energy, energy, log_density, penalty
@@ -164,20 +168,57 @@ for variant, gradient_clamp, clamp in (("plain", math.inf, math.inf), ("clamped"
 
 # ---- LSTM ----
 
-for variant, bidirectional in (("single", False), ("bidirectional", True)):
-    lstm = nn.LSTM(3, 4, 2, batch_first=True, bidirectional=bidirectional)
-    fill(lstm)
-    x = torch.tensor(synthetic("lstm/x", 2, 5, 3), requires_grad=True)
-    out, (hidden, _) = lstm(x)
-    last = torch.cat([hidden[-2], hidden[-1]], 1) if bidirectional else hidden[-1]
-    weighted = (out * torch.tensor(synthetic("lstm/weight", *out.shape))).sum()
-    (weighted + (last * torch.tensor(synthetic("lstm/last_weight", *last.shape))).sum()).backward()
-    prefix = f"lstm/{variant}/"
-    put(prefix + "out", out)
-    put(prefix + "last", last)
-    put(prefix + "grad_x", x.grad)
-    for name, p in lstm.named_parameters():
-        put(f"{prefix}grad/{name}", p.grad)
+for kind, module in (("lstm", nn.LSTM), ("gru", nn.GRU)):
+    for variant, bidirectional in (("single", False), ("bidirectional", True)):
+        lstm = module(3, 4, 2, batch_first=True, bidirectional=bidirectional)
+        fill(lstm)
+        x = torch.tensor(synthetic(f"{kind}/x", 2, 5, 3), requires_grad=True)
+        out, hidden = lstm(x)
+        hidden = hidden[0] if kind == "lstm" else hidden
+        last = torch.cat([hidden[-2], hidden[-1]], 1) if bidirectional else hidden[-1]
+        weighted = (out * torch.tensor(synthetic(f"{kind}/weight", *out.shape))).sum()
+        (weighted + (last * torch.tensor(synthetic(f"{kind}/last_weight", *last.shape))).sum()).backward()
+        prefix = f"{kind}/{variant}/"
+        put(prefix + "out", out)
+        put(prefix + "last", last)
+        put(prefix + "grad_x", x.grad)
+        for name, p in lstm.named_parameters():
+            put(f"{prefix}grad/{name}", p.grad)
+
+# ---- other layers ----
+
+
+def layer(name, variant, module, forward, **shapes):
+    fill(module)
+    inputs = {k: torch.tensor(synthetic(f"{name}/{k}", *shape), requires_grad=True) for k, shape in shapes.items()}
+    out = forward(module, **inputs)
+    (out * torch.tensor(synthetic(f"{name}/weight", *out.shape))).sum().backward()
+    put(f"{name}/{variant}/out", out)
+    for k, x in inputs.items():
+        put(f"{name}/{variant}/grad_{k}", x.grad)
+    for k, p in module.named_parameters():
+        put(f"{name}/{variant}/grad/{k}", p.grad)
+
+
+CAUSAL = torch.ones(5, 5, dtype=torch.bool).triu(1)
+PADDING = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+SEQUENCES = (2, 5, 4)
+for variant, options in (("self", {}), ("causal", {"attn_mask": CAUSAL}), ("lengths", {"key_padding_mask": PADDING})):
+    layer("attention", variant, nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x: m(x, x, x, **options)[0], x=SEQUENCES)
+layer("attention", "cross", nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x, context: m(x, context, context)[0],
+      x=SEQUENCES, context=(2, 3, 4))
+for variant, options in (("plain", {}), ("causal", {"src_mask": CAUSAL}), ("lengths", {"src_key_padding_mask": PADDING})):
+    layer("transformer", variant, nn.TransformerEncoderLayer(4, 2, 6, 0.0, "gelu", batch_first=True, norm_first=True),
+          lambda m, x: m(x, **options), x=SEQUENCES)
+layer("conv", "transposed", nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2), lambda m, x: nhwc(m(x.permute(0, 3, 1, 2))), x=(2, 5, 4, 4))
+layer("conv", "rectangular", nn.Conv2d(4, 3, (3, 5), padding=(0, 2)), lambda m, x: nhwc(m(x.permute(0, 3, 1, 2))), x=(2, 5, 4, 4))
+layer("conv", "sequences", nn.Conv2d(4, 3, (1, 3), padding=(0, 1)), lambda m, x: m(x.mT[:, :, None])[:, :, 0].mT, x=(2, 6, 4))
+embedding = nn.Embedding(5, 3)
+fill(embedding)
+embedded = embedding(torch.tensor([[4, 0, 4], [1, 2, 4]]))
+(embedded * torch.tensor(synthetic("embedding/weight", 2, 3, 3))).sum().backward()
+put("embedding/out", embedded)
+put("embedding/grad", embedding.weight.grad)
 
 # ---- Gaussian-coupled softmax ----
 

@@ -166,6 +166,33 @@ static void an_lstm_ends_where_each_sequence_does(void) {
     }
 }
 
+static void a_padded_sequence_passes_through_transformer_blocks_as_it_does_alone(void) {
+    enum { N = 3, T = 5, D = 4 };
+    static const int lengths[N] = {5, 1, 3};
+    cp_transformer   blocks[2];
+    for (int k = 0; k < 2; k++)
+        blocks[k] =
+            cp_transformer_make(params, cp_path_index("", "block", k).s, (cp_transformer_config){.size = D, .heads = 2}, &rng);
+    cp_tensor *x = noise(CP_SHAPE(N, T, D)), *both = x;
+    x->lengths = lengths;
+    for (int k = 0; k < 2; k++) both = cp_transformer_forward(tape, &blocks[k], both);
+    for (int n = 0; n < N; n++) {
+        cp_tensor *alone = cp_constant(tape, x->data + n * T * D, CP_SHAPE(1, lengths[n], D));
+        for (int k = 0; k < 2; k++) alone = cp_transformer_forward(tape, &blocks[k], alone);
+        for (int i = 0; i < lengths[n] * D; i++)
+            TEST_ASSERT_DOUBLE_WITHIN(1e-5, (double)alone->data[i], (double)both->data[n * T * D + i]);
+    }
+}
+
+static void causal_attention_does_not_see_later_steps(void) {
+    cp_attention layer = cp_attention_make(params, "", (cp_attention_config){.size = 4, .causal = true}, &rng);
+    cp_tensor   *x = cp_variable_of(tape, noise(CP_SHAPE(1, 5, 4))), *dx;
+    cp_tensor   *y = cp_attention_forward(tape, &layer, x, NULL);
+    cp_tensor   *third = cp_slice(tape, y, (int[]){0, 2, 0}, (int[]){1, 3, 4}, NULL);
+    TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_square(tape, third), CP_ALL, false), &x, 1, &dx));
+    for (int i = 0; i < 20; i++) TEST_ASSERT_TRUE((dx->data[i] != 0) == (i < 12));
+}
+
 static void an_lstm_refuses_lengths_out_of_range(void) {
     cp_lstm lstm = cp_lstm_make(params, "", (cp_lstm_config){.in = 4, .hidden = 6}, &rng);
     for (int k = 0; k < 2; k++) {
@@ -184,6 +211,8 @@ int main(void) {
     RUN_TEST(kaiming_initializers_follow_the_slope_of_the_activation);
     RUN_TEST(an_lstm_has_gradients_for_sequences_of_any_length);
     RUN_TEST(an_lstm_ends_where_each_sequence_does);
+    RUN_TEST(a_padded_sequence_passes_through_transformer_blocks_as_it_does_alone);
+    RUN_TEST(causal_attention_does_not_see_later_steps);
     RUN_TEST(an_lstm_refuses_lengths_out_of_range);
     return UNITY_END();
 }

@@ -103,8 +103,8 @@ static void summary_equals(const cp_st_entry *entry, const cp_tensor *t, cp_layo
 /* The tensor in PyTorch's order and shape, on the tape. */
 static cp_tensor *in_file_order(const cp_tensor *t, cp_layout layout) {
     if (layout == CP_LAYOUT_PLAIN) return cp_constant(tape, t->data, t->shape);
-    TEST_ASSERT_EQUAL_INT(CP_LAYOUT_LINEAR, layout);
-    cp_tensor *turned = cp_full(tape, 0, CP_SHAPE(t->dims[1], t->dims[0]));
+    const int *d = t->dims;
+    cp_tensor *turned = cp_full(tape, 0, layout == CP_LAYOUT_CONV ? CP_SHAPE(d[3], d[2], d[0], d[1]) : CP_SHAPE(d[1], d[0]));
     for (size_t i = 0; i < t->size; i++) turned->data[i] = t->data[memory_place(layout, t, i)];
     return turned;
 }
@@ -301,29 +301,123 @@ static cp_tensor *weighted(cp_tensor *t, const char *name) {
     return cp_sum(tape, cp_mul(tape, t, scaled(name, 1, t->shape)), CP_ALL, false);
 }
 
-static void check_lstm(const char *variant, bool bidirectional) {
+static void check_parameters(const char *prefix, const cp_params *params) {
+    for (int i = 0; i < params->count; i++) {
+        const cp_param *p = &params->at[i];
+        golden_equals(golden_need(file, "%s/grad/%s", prefix, p->name), in_file_order(p->grad, p->layout), TOLERANCE);
+    }
+}
+
+/* `run` is "lstm/VARIANT" or "gru/VARIANT". */
+static void check_lstm(const char *run, bool bidirectional) {
+    bool           gru = run[0] == 'g';
     cp_rng         rng = cp_rng_named(1, "init");
     cp_params     *params = cp_params_new();
     cp_lstm_config config = {.in = 3, .hidden = 4, .layers = 2, .bidirectional = bidirectional};
-    cp_lstm        lstm = cp_lstm_make(params, "", config, &rng);
+    cp_lstm        lstm = gru ? cp_gru_make(params, "", config, &rng) : cp_lstm_make(params, "", config, &rng);
     parameters_fill(params);
-    cp_tensor *last, *dx, *x = scaled("lstm/x", 1, CP_SHAPE(2, 5, 3)), *out = cp_lstm_forward(tape, &lstm, x, &last);
-    golden_equals(golden_need(file, "lstm/%s/out", variant), out, TOLERANCE);
-    golden_equals(golden_need(file, "lstm/%s/last", variant), last, TOLERANCE);
-    cp_tensor *loss = cp_add(tape, weighted(out, "lstm/weight"), weighted(last, "lstm/last_weight"));
+    cp_tensor *last, *dx, *x = scaled(gru ? "gru/x" : "lstm/x", 1, CP_SHAPE(2, 5, 3));
+    cp_tensor *out = gru ? cp_gru_forward(tape, &lstm, x, &last) : cp_lstm_forward(tape, &lstm, x, &last);
+    golden_equals(golden_need(file, "%s/out", run), out, TOLERANCE);
+    golden_equals(golden_need(file, "%s/last", run), last, TOLERANCE);
+    cp_tensor *loss = cp_add(tape, weighted(out, gru ? "gru/weight" : "lstm/weight"),
+                             weighted(last, gru ? "gru/last_weight" : "lstm/last_weight"));
     TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &dx) && cp_backward(tape, loss, params));
-    golden_equals(golden_need(file, "lstm/%s/grad_x", variant), dx, TOLERANCE);
-    for (int i = 0; i < params->count; i++) {
-        const cp_param *p = &params->at[i];
-        golden_equals(golden_need(file, "lstm/%s/grad/%s", variant, p->name), in_file_order(p->grad, p->layout), TOLERANCE);
-    }
+    golden_equals(golden_need(file, "%s/grad_x", run), dx, TOLERANCE);
+    check_parameters(run, params);
     cp_tape_reset(tape);
     cp_params_free(params);
 }
 
-static void a_two_layer_lstm_equals_pytorch(void) { check_lstm("single", false); }
+static void a_two_layer_lstm_equals_pytorch(void) { check_lstm("lstm/single", false); }
 
-static void a_bidirectional_lstm_equals_pytorch(void) { check_lstm("bidirectional", true); }
+static void a_bidirectional_lstm_equals_pytorch(void) { check_lstm("lstm/bidirectional", true); }
+
+static void a_gru_equals_pytorch(void) {
+    check_lstm("gru/single", false);
+    check_lstm("gru/bidirectional", true);
+}
+
+/* ---- attention, transformer block, shapes of convolutions, embedding ---- */
+
+/* Checks a layer's output, the gradients at its inputs, and those of its parameters, which are freed. */
+static void check_layer(const char *layer, const char *variant, cp_tensor *out, cp_tensor *x, cp_tensor *context,
+                        cp_params *params) {
+    char       prefix[64], weight[64];
+    cp_tensor *in[] = {x, context}, *gradients[2];
+    snprintf(prefix, sizeof prefix, "%s/%s", layer, variant);
+    snprintf(weight, sizeof weight, "%s/weight", layer);
+    golden_equals(golden_need(file, "%s/out", prefix), out, TOLERANCE);
+    cp_tensor *loss = weighted(out, weight);
+    TEST_ASSERT_TRUE(cp_grad(tape, loss, in, context ? 2 : 1, gradients) && cp_backward(tape, loss, params));
+    golden_equals(golden_need(file, "%s/grad_x", prefix), gradients[0], TOLERANCE);
+    if (context) golden_equals(golden_need(file, "%s/grad_context", prefix), gradients[1], TOLERANCE);
+    check_parameters(prefix, params);
+    cp_tape_reset(tape);
+    cp_params_free(params);
+}
+
+static const int two_lengths[] = {5, 3};
+
+static void multi_head_attention_equals_pytorch(void) {
+    const char *variants[] = {"self", "causal", "lengths", "cross"};
+    for (int k = 0; k < 4; k++) {
+        cp_rng       rng = cp_rng_named(1, "init");
+        cp_params   *params = cp_params_new();
+        cp_attention layer = cp_attention_make(params, "", (cp_attention_config){.size = 4, .heads = 2, .causal = k == 1}, &rng);
+        parameters_fill(params);
+        cp_tensor *x = scaled("attention/x", 1, CP_SHAPE(2, 5, 4));
+        cp_tensor *context = k == 3 ? scaled("attention/context", 1, CP_SHAPE(2, 3, 4)) : NULL;
+        if (k == 2) x->lengths = two_lengths;
+        check_layer("attention", variants[k], cp_attention_forward(tape, &layer, x, context), x, context, params);
+    }
+}
+
+static void a_transformer_block_equals_pytorch(void) {
+    const char *variants[] = {"plain", "causal", "lengths"};
+    for (int k = 0; k < 3; k++) {
+        cp_rng                rng = cp_rng_named(1, "init");
+        cp_params            *params = cp_params_new();
+        cp_transformer_config config = {.size = 4, .heads = 2, .hidden = 6, .causal = k == 1};
+        cp_transformer        block = cp_transformer_make(params, "", config, &rng);
+        parameters_fill(params);
+        cp_tensor *x = scaled("transformer/x", 1, CP_SHAPE(2, 5, 4));
+        if (k == 2) x->lengths = two_lengths;
+        cp_tensor *out = cp_transformer_forward(tape, &block, x);
+        TEST_ASSERT_EQUAL_PTR(x->lengths, out->lengths);
+        check_layer("transformer", variants[k], out, x, NULL, params);
+    }
+}
+
+static void convolutions_of_every_shape_equal_pytorch(void) {
+    const char          *variants[] = {"transposed", "rectangular", "sequences"};
+    const cp_conv_config configs[] = {{.in = 4, .out = 6, .stride = 2, .padding = 1, .output_pad = 1, .groups = 2},
+                                      {.in = 4, .out = 3, .kernel_w = 5, .padding_w = 2},
+                                      {.in = 4, .out = 3, .kernel_h = 1, .padding_w = 1}};
+    for (int k = 0; k < 3; k++) {
+        cp_rng     rng = cp_rng_named(1, "init");
+        cp_params *params = cp_params_new();
+        cp_conv    conv = k ? cp_conv_make(params, "", configs[k], &rng) : cp_conv_transpose_make(params, "", configs[k], &rng);
+        parameters_fill(params);
+        cp_tensor *x = scaled("conv/x", 1, k == 2 ? CP_SHAPE(2, 6, 4) : CP_SHAPE(2, 5, 4, 4));
+        cp_tensor *out = k ? cp_conv_forward(tape, &conv, x) : cp_conv_transpose_forward(tape, &conv, x);
+        check_layer("conv", variants[k], out, x, NULL, params);
+    }
+}
+
+static void an_embedding_equals_pytorch(void) {
+    cp_rng       rng = cp_rng_named(1, "init");
+    cp_params   *params = cp_params_new();
+    cp_embedding layer = cp_embedding_make(params, "", (cp_embedding_config){.count = 5, .size = 3}, &rng);
+    const int    ids[] = {4, 0, 4, 1, 2, 4};
+    parameters_fill(params);
+    cp_tensor *out = cp_embedding_forward(tape, &layer, (cp_indices){ids, 6}, CP_SHAPE(2, 3));
+    golden_equals(golden_need(file, "embedding/out"), out, TOLERANCE);
+    TEST_ASSERT_TRUE(cp_backward(tape, weighted(out, "embedding/weight"), params));
+    golden_equals(golden_need(file, "embedding/grad"), params->at[0].grad, TOLERANCE);
+    cp_tape_reset(tape);
+    cp_params_free(params);
+}
 
 /* ---- Gaussian-coupled softmax ---- */
 
@@ -406,6 +500,11 @@ int main(void) {
         RUN_TEST(five_sgld_steps_with_scripted_noise_equal_pytorch);
         RUN_TEST(a_two_layer_lstm_equals_pytorch);
         RUN_TEST(a_bidirectional_lstm_equals_pytorch);
+        RUN_TEST(a_gru_equals_pytorch);
+        RUN_TEST(multi_head_attention_equals_pytorch);
+        RUN_TEST(a_transformer_block_equals_pytorch);
+        RUN_TEST(convolutions_of_every_shape_equal_pytorch);
+        RUN_TEST(an_embedding_equals_pytorch);
         RUN_TEST(the_gaussian_coupled_softmax_equals_pytorch);
         RUN_TEST(every_array_of_the_golden_file_was_used);
         golden_close(file);

@@ -163,6 +163,57 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
     REFUSED(cp_model_energy_of(CP_AT(tape), &(cp_model_target){0}, x), "the model is NULL");
 }
 
+static void layers_of_sequences_and_transposed_convolutions_refuse_what_does_not_fit(void) {
+    cp_conv        up = cp_conv_transpose_make(params, "up", (cp_conv_config){.in = 2, .out = 3, .stride = 2}, &rng);
+    cp_conv        taps = cp_conv_make(params, "taps", (cp_conv_config){.in = 2, .out = 3, .kernel_h = 1}, &rng);
+    cp_gru         gru = cp_gru_make(params, "gru", (cp_gru_config){.in = 2, .hidden = 2}, &rng);
+    cp_embedding   table = cp_embedding_make(params, "table", (cp_embedding_config){.count = 4, .size = 2}, &rng);
+    cp_attention   attention = cp_attention_make(params, "attention", (cp_attention_config){.size = 2}, &rng);
+    cp_transformer block = cp_transformer_make(params, "transformer", (cp_transformer_config){.size = 2, .heads = 2}, &rng);
+    TEST_ASSERT_TRUE(up.bias && taps.bias && gru.cell[0][0].bias_hh && table.weight && attention.out.bias && block.norm2.bias);
+    TEST_ASSERT_EQUAL_INT(8, block.linear1.weight->dims[1]);
+    cp_tape   *none = NULL;
+    cp_tensor *x = cp_full(tape, 1, CP_SHAPE(2, 3, 2)), *wide = cp_full(tape, 1, CP_SHAPE(2, 3, 5)),
+              *one = cp_full(tape, 1, CP_SHAPE(1, 3, 2));
+    REFUSED(cp_conv_transpose_forward(tape, NULL, x), "conv_transpose: the layer is NULL");
+    REFUSED(cp_conv_transpose_forward(tape, &(cp_conv){0}, x), "conv_transpose: the layer has no weight");
+    REFUSED(cp_conv_transpose_forward(tape, &up, x), "conv_transpose: x has shape (2, 3, 2); it needs 4 axes");
+    REFUSED(cp_conv_forward(tape, &taps, wide), "conv1d: image (2, 1, 3, 5)");
+    REFUSED(cp_gru_forward(tape, NULL, x, NULL), "gru: the layer is NULL");
+    REFUSED(cp_gru_forward(tape, &(cp_gru){0}, x, NULL), "gru: the layer has no weights (did cp_gru_make fail?)");
+    REFUSED(cp_gru_forward(tape, &gru, wide, NULL), "gru: x has shape (2, 3, 5); (N, T, 2) with T >= 1 is needed");
+    REFUSED(cp_gru_forward(none, &gru, x, NULL), "the tape is NULL");
+    REFUSED(cp_embedding_forward(tape, NULL, (cp_indices){0}, CP_SHAPE(0)), "embedding: the layer is NULL");
+    REFUSED(cp_embedding_forward(tape, &table, ((cp_indices){(int[]){1, 4}, 2}), CP_SHAPE(2)),
+            "index 4 at position 1 is outside 0..3");
+    REFUSED(cp_embedding_forward(tape, &table, ((cp_indices){(int[]){1, 2}, 2}), CP_SHAPE(3)), "2 indices do not fill shape (3)");
+    REFUSED(cp_attention_forward(tape, NULL, x, NULL), "attention: the layer is NULL");
+    REFUSED(cp_attention_forward(tape, &attention, NULL, NULL), "argument 1 is NULL");
+    REFUSED(cp_attention_forward(tape, &attention, wide, NULL), "attention: x has shape (2, 3, 5); (N, T, 2)");
+    REFUSED(cp_attention_forward(tape, &attention, x, wide), "attention: context has shape (2, 3, 5)");
+    REFUSED(cp_attention_forward(tape, &attention, x, one),
+            "x (2, 3, 2) and context (1, 3, 2) have different numbers of sequences");
+    REFUSED(cp_transformer_forward(tape, NULL, x), "transformer: the block is NULL");
+    REFUSED(cp_transformer_forward(tape, &(cp_transformer){0}, x), "the block has no weights (did cp_transformer_make fail?)");
+    REFUSED(cp_transformer_forward(tape, &block, NULL), "transformer: argument 1 is NULL");
+    REFUSED(cp_transformer_forward(tape, &block, wide), "");
+    x->lengths = (int[]){3, 0};
+    REFUSED(cp_attention_forward(tape, &attention, x, NULL), "attention: sequence 1 has length 0; 1 to 3 are possible");
+    errors_forgive(tape);
+    int count = params->count;
+    TEST_ASSERT_NULL(cp_conv_transpose_make(params, "bad", (cp_conv_config){.in = 2, .out = 3, .groups = 2}, &rng).weight);
+    refused("conv_transpose_make: groups is 2; it must divide in, 2, and out, 3");
+    TEST_ASSERT_NULL(cp_gru_make(params, "bad", (cp_gru_config){.in = 2}, &rng).cell[0][0].weight_ih);
+    refused("gru_make: in is 2 and hidden is 0");
+    TEST_ASSERT_NULL(cp_embedding_make(params, "bad", (cp_embedding_config){.count = 2}, &rng).weight);
+    refused("embedding_make: count is 2 and size is 0; both must be positive");
+    TEST_ASSERT_NULL(cp_attention_make(params, "bad", (cp_attention_config){.size = 5, .heads = 2}, &rng).weight);
+    refused("attention_make: size is 5 and heads is 2; both must be positive, and heads divide size");
+    TEST_ASSERT_NULL(cp_transformer_make(params, "bad", (cp_transformer_config){.size = 4, .hidden = -1}, &rng).norm2.weight);
+    refused("transformer_make: hidden is -1");
+    TEST_ASSERT_EQUAL_INT(count, params->count);
+}
+
 static void a_wrong_input_of_a_linear_layer_is_named_and_channels_first_images_are_recognized(void) {
     cp_linear  linear = cp_linear_make(params, "hidden", (cp_linear_config){.in = 8, .out = 4}, &rng);
     cp_tensor *x = cp_full(tape, 1, CP_SHAPE(2, 7)), *planes = cp_full(tape, 1, CP_SHAPE(2, 3, 9, 9));
@@ -254,6 +305,7 @@ int main(void) {
     RUN_TEST(networks_and_heads_that_cannot_be_made_are_null);
     RUN_TEST(models_that_cannot_be_made_are_null);
     RUN_TEST(null_layers_tapes_and_inputs_are_refused_in_one_line);
+    RUN_TEST(layers_of_sequences_and_transposed_convolutions_refuse_what_does_not_fit);
     RUN_TEST(a_wrong_input_of_a_linear_layer_is_named_and_channels_first_images_are_recognized);
     RUN_TEST(heads_report_one_error_when_they_fail);
     RUN_TEST(the_precision_is_full_without_and_diagonal_with_a_network);
