@@ -9,8 +9,8 @@
 #include "experiments/kit/report/report.h"
 
 /* In couplet-kit, as cp_command_report. `study` makes its runs with train and its samples with generate, so it needs these too. */
-extern const cp_command cp_command_data, cp_command_train, cp_command_evaluate, cp_command_generate, cp_command_study,
-    cp_command_predict, cp_command_rank, cp_command_export;
+extern const cp_command cp_command_data, cp_command_train, cp_command_evaluate, cp_command_compare, cp_command_generate,
+    cp_command_study, cp_command_predict, cp_command_rank, cp_command_export;
 
 /* In the program couplet only. */
 extern const cp_command cp_command_fetch, cp_command_import, cp_command_brats, cp_command_impute, cp_command_synthetic,

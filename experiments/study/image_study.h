@@ -64,10 +64,6 @@ cp_measure *cp_image_study_measures(const char *split); /* to be freed; NULL: no
 /* The measure of the study's split: "test_end_accuracy". */
 cp_text cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric);
 
-/* Two-sided sign test: the probability that of wins + losses fair coins at most the smaller or at least the larger number
- * would be heads. 1 when there are none. Ties count as neither. */
-double cp_sign_test(int wins, int losses);
-
 bool cp_image_study_write(cp_image_study *s, cp_status *status); /* tables, as files too */
 bool cp_image_study_draw(cp_image_study *s);                     /* figures */
 void cp_image_study_sample(cp_image_study *s);                   /* pictures of samples, a run of `couplet generate` each */

@@ -3,6 +3,7 @@
 #include "experiments/study/paper.h"
 
 #include "core/io/file.h"
+#include "experiments/kit/metrics/paired.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,17 +75,6 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result) {
 static const cp_paper_cell *paper_of(const cp_image_study *s, int i) {
     const cp_study_case *c = &s->of[i];
     return *s->swept || strcmp(s->split, "test") != 0 ? NULL : cp_paper_find(c->set->name, c->labels, c->method);
-}
-
-double cp_sign_test(int wins, int losses) {
-    int    n = wins + losses, min = wins < losses ? wins : losses, halvings = n - 1;
-    double ways = 1, tail = 1; /* n over k, and its sum so far; times a power of two that keeps thousands of runs in range */
-    for (int k = 0; k < min; k++) {
-        ways *= (double)(n - k) / (k + 1);
-        tail += ways;
-        if (tail > 0x1p500) ways = ldexp(ways, -500), tail = ldexp(tail, -500), halvings -= 500;
-    }
-    return fmin(1, ldexp(tail, -halvings));
 }
 
 typedef struct column {
@@ -172,6 +162,21 @@ static void put_cell(const cp_image_study *s, cp_table *table, const column *c, 
 #define RANDOM "random"
 static const char *base_of(const cp_image_study *s) { return s->active ? RANDOM : cp_method_title(cp_method_at(0)); }
 
+static int base_case(const cp_image_study *s, int i) {
+    const cp_study_case *of = &s->of[i];
+    return s->active ? cp_image_study_case(s, of->set, of->labels, RANDOM, of->method)
+                     : cp_image_study_case(s, of->set, of->labels, of->value, cp_method_at(0));
+}
+
+/* Tests in the tables of differences. */
+static int count_tests(const cp_image_study *s) {
+    int tests = 0;
+    for (int k = 0; k < TABLES; k++)
+        for (const column *c = layouts[k].columns; c->title && c->kind == DIFFERENCE; c++)
+            for (int i = 0; i < s->case_count; i++) tests += base_case(s, i) >= 0 && base_case(s, i) != i;
+    return tests;
+}
+
 /* A row per case; of differences only for cases that the base has too. */
 static cp_table *make_table(const cp_image_study *s, const column *columns, bool paper) {
     cp_table *table = cp_table_new(3, "set", "labels", "method");
@@ -183,8 +188,7 @@ static cp_table *make_table(const cp_image_study *s, const column *columns, bool
     }
     for (int i = 0; i < s->case_count; i++) {
         const cp_study_case *of = &s->of[i];
-        int                  of_base = s->active ? cp_image_study_case(s, of->set, of->labels, RANDOM, of->method)
-                                                 : cp_image_study_case(s, of->set, of->labels, of->value, cp_method_at(0));
+        int                  of_base = base_case(s, i);
         if (columns->kind == DIFFERENCE && (of_base < 0 || of_base == i)) continue;
         cp_table_text(table, "%s", of->set->title);
         cp_table_text(table, "%lld", (long long)of->labels);
@@ -345,8 +349,9 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
     if (differences)
         cp_study_add_note(s->study,
                           "Differences are over the same seeds; in brackets: in how many the %s is better than %s, and "
-                          "the p of a two-sided sign test, which leaves out ties.",
-                          s->active ? "rule" : "method", base_of(s));
+                          "the p of a two-sided sign test, which leaves out ties. The %d tests are not corrected: of so many, "
+                          "about %.1f are below 0.05 by chance.",
+                          s->active ? "rule" : "method", base_of(s), count_tests(s), 0.05 * count_tests(s));
 }
 
 bool cp_image_study_write(cp_image_study *s, cp_status *status) {

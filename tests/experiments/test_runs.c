@@ -1,4 +1,5 @@
 /* Lists of runs: quoting for sh, the state of a run from its folder, damage, processes, file systems without locks. */
+#include "experiments/kit/metrics/paired.h"
 #include "experiments/kit/run/runs.h"
 
 #include "core/scratch.h"

@@ -6,14 +6,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-double cp_mcnemar(int only_first, int only_second) {
-    double n = (double)only_first + only_second, few = fmin(only_first, only_second), sum = 0;
-    if (2 * few >= n) return 1;
-    for (double k = few, share = 1; k >= 0 && share > 1e-20; k--) { /* relative to the largest term, which is added last */
-        sum += share;
-        share *= k / (n - k + 1);
+double cp_sign_test(int wins, int losses) {
+    int    n = wins + losses, min = wins < losses ? wins : losses, halvings = n - 1;
+    double ways = 1, tail = 1; /* n over k, and its sum so far; times a power of two that keeps thousands of runs in range */
+    for (int k = 0; k < min; k++) {
+        ways *= (double)(n - k) / (k + 1);
+        tail += ways;
+        if (tail > 0x1p500) ways = ldexp(ways, -500), tail = ldexp(tail, -500), halvings -= 500;
     }
-    return fmin(1, 2 * sum * exp(lgamma(n + 1) - lgamma(few + 1) - lgamma(n - few + 1) - n * log(2)));
+    return fmin(1, ldexp(tail, -halvings));
 }
 
 /* ---- DeLong ---- */

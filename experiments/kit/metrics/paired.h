@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 
-/* McNemar's exact test, of the rows that only one of them classifies correctly: how often fair coins fall as unevenly. 1 without any. */
-double cp_mcnemar(int only_first, int only_second);
+/* The sign test: the probability that of wins + losses fair coins at most the smaller or at least the larger number would be heads. 1 when there are
+ * none; ties count as neither. Of the rows that only one of two classifiers gets right it is McNemar's exact test. */
+double cp_sign_test(int wins, int losses);
 
 /* DeLong's test for two correlated AUCs (DeLong, DeLong and Clarke-Pearson 1988; by midranks, as Sun and Xu 2014). The variance is NaN with
  * fewer than two rows of either kind, and p then too, and where the variance is 0 but the AUCs differ. */
