@@ -14,7 +14,7 @@ typedef struct cp_export_plan {
     void       *context;
     const char *input;   /* its name */
     const char *lengths; /* name of a second input (N), int64: the steps of each sequence that count, in x->length; NULL: none */
-    cp_dtype    dtype;   /* its type in the file */
+    cp_dtype    dtype;   /* of the input in the file */
     cp_shape    row;     /* of one input, without the batch's axis */
     int         outputs;
     const char *names[CP_EXPORT_OUTPUTS];

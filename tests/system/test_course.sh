@@ -7,6 +7,10 @@
 . "$(dirname "$0")/installed.sh"
 CC="$cc -Werror"
 export CC
+case $5 in
+/*) ;;
+*) set -- "$1" "$2" "$3" "$4" "$build/$5" "$build/$6" ;; # meson's paths begin in the build folder
+esac
 cd "$work" || exit 1
 
 # The course needs a double build and, for its last chapter, a float build: one is installed here, the other is made for the tests.
