@@ -73,11 +73,3 @@ typedef struct cp_plane_variant {
 /* The data of a trial's repetition, and the training of its variant; the model must be freed in any case. */
 bool            cp_plane_trial_data(const cp_trial *trial, cp_plane_data *train, cp_plane_data *test);
 cp_training_end cp_plane_trial_train(const cp_trial *trial, const cp_plane_data *train, cp_tape *tape, cp_plane_model *model);
-
-/* ---- figures ---- */
-
-/* The first repetition, as in the paper's figure: its data, and each method's posterior and boundary. */
-bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *const *of_method);
-
-/* Accuracy and distance of the heads against lambda, whose cases are first_case, first_case + 1, ... */
-bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda, int first_case);
