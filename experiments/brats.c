@@ -528,7 +528,10 @@ static void print_row(cp_table *table, const char *name, brats_counts c) {
     cp_table_text(table, "%lld", (long long)c.patients);
     cp_table_text(table, "%lld", (long long)c.slices);
     cp_table_text(table, "%lld", (long long)c.tumor);
-    cp_table_text(table, "%.1f %%", 100.0 * (double)c.tumor / (double)c.slices);
+    if (c.slices)
+        cp_table_text(table, "%.1f %%", 100.0 * (double)c.tumor / (double)c.slices);
+    else
+        cp_table_text(table, "-");
 }
 
 static void print_text(const brats_set *set, const char *file, const char *sheet) {

@@ -81,6 +81,8 @@ expect 0 "a contact sheet" brats good --brain 40 --size 800 --out set.npz
 expect 2 "--split \"1/2\" is not understood" brats good --split 1/2 --out set.npz
 expect 2 "--split \"0/0/0\" is not understood" brats good --split 0/0/0 --out set.npz
 expect 0 "test         10" brats good --split 0/0/100 --out external.npz
+"$couplet" brats good --split 0/0/100 --out external.npz >said
+expect_success "a split without slices has no share" grep -Eq "^train +0 +0 +0 +-$" said
 expect 0 "warning: there is no train split" data external.npz
 rm external.npz external.png
 expect 2 "--split \"1/2/-1\" is not understood" brats good --split 1/2/-1 --out set.npz

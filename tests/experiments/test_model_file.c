@@ -265,6 +265,21 @@ static void images_without_labels_cannot_be_evaluated(void) {
     expect_refusal(&cp_command_evaluate, "hybrid bare.npz --out no", CP_EXIT_FAILED, "has no label; couplet predict needs none");
 }
 
+static void images_of_another_size_are_evaluated_with_a_warning(void) {
+    cp_npy         images = read_array("set.npz", "test_images"), labels = read_array("set.npz", "test_labels");
+    cp_npz_writer *npz = cp_npz_writer_new("wide.npz", &status);
+    images.dims[0] /= 2, images.dims[2] *= 2, labels.dims[0] /= 2;
+    cp_npz_writer_add(npz, "test_images", CP_U8, images.rank, images.dims, images.data);
+    cp_npz_writer_add(npz, "test_labels", CP_U8, labels.rank, labels.dims, labels.data);
+    TEST_ASSERT_TRUE_MESSAGE(cp_npz_writer_commit(npz, &status), status.message);
+    cp_npy_free(&images), cp_npy_free(&labels);
+    expect_ok(&cp_command_evaluate, "hybrid wide.npz --out wide");
+    cp_json *found = result_of("wide");
+    TEST_ASSERT_TRUE(
+        has_note(found, "Warning: wide: an input has shape (12, 24, 1); the model was trained on inputs of shape (12, 12, 1)"));
+    cp_json_free(found);
+}
+
 static void other_class_names_are_told(void) {
     expect_ok(&cp_command_train, "phantom " SMALL "--method softmax --out cells");
     cp_model *model = cp_model_load("cells/end.safetensors", &status);
@@ -509,6 +524,7 @@ int main(void) {
     RUN_TEST(a_cohort_with_nothing_but_test_images_is_evaluated);
     RUN_TEST(all_splits_are_evaluated_at_once);
     RUN_TEST(images_without_labels_cannot_be_evaluated);
+    RUN_TEST(images_of_another_size_are_evaluated_with_a_warning);
     RUN_TEST(other_class_names_are_told);
     RUN_TEST(samples_and_filled_images_are_in_the_units_of_the_training);
     RUN_TEST(predict_writes_what_evaluate_writes);

@@ -201,6 +201,9 @@ cp_images *cp_run_model_load(const cp_run_model *t, const char *file_or_name, cp
         cp_images_free(images);
         return NULL;
     }
+    if (about->input.shape.rank && !cp_shapes_equal(images->set->shape, about->input.shape))
+        cp_fail(&images->warning, "%.200s: an input has shape %s; the model was trained on inputs of shape %s", images->name,
+                cp_dims_text(images->set->shape).s, cp_dims_text(about->input.shape).s);
     int other = other_class(images, about);
     if (other >= 0)
         cp_fail(&images->warning,
