@@ -21,7 +21,7 @@ const cp_option cp_train_options[] = {
      .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000, since few labels overfit sooner"},
     {.name = "joint-steps", .kind = CP_OPTION_INT, .word = "auto", .fallback = "0", .min = 0, .max = 1e8, .unit = "steps",
      .help = "length of a second stage that learns energies and pseudo-labels; the first stage, of --steps, then trains only the "
-             "classifier. auto: 75 for each class, between 200 and 1000; 0: one stage learns everything"},
+             "classifier. auto: 50 for each class, between 200 and 1000; 0: one stage learns everything"},
     {.name = "joint-rate", .kind = CP_OPTION_REAL, .fallback = "0.0005", .min = 1e-12, .max = 1e3, .help = "learning rate of the second stage"},
     {.name = "precision", .kind = CP_OPTION_CHOICE, .choices = "diagonal|full|spherical", .fallback = "diagonal",
      .help = "precision matrix of the hybrid head's Gaussians"},
@@ -137,7 +137,7 @@ static double energy_rule(int labeled, int classes, bool joint) {
 
 static double steps_rule(int labeled) { return fmin(2000, fmax(500, 25.0 * labeled)); }
 
-static int64_t joint_rule(int classes) { return classes < 3 ? 200 : classes > 13 ? 1000 : 75 * classes; }
+static int64_t joint_rule(int classes) { return classes < 4 ? 200 : classes > 20 ? 1000 : 50 * classes; }
 
 static cp_augment read_augment(const cp_options *o, int channels) {
     enum { AUTO, NONE, X, XY };
