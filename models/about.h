@@ -1,4 +1,4 @@
-/* What a model's file says besides its description and weights: how raw inputs become numbers, what its classes are called, how sure it
+/* What a model's file says besides its description and weights: how raw inputs become numbers, what its classes are called, how confident it
  * is, and what it was trained on. cp_model_save writes it as metadata `about`; files without it are loaded, and then nothing is known.
  *
  * PREPROCESSING. A network takes numbers in [-1, 1]: the value x of a file becomes 2 (x - low) / (high - low) - 1, clamped to [-1, 1].

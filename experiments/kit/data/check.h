@@ -1,4 +1,4 @@
-/* What is suspicious about a data set: patients and images that are in two splits, so that a test would be too good. */
+/* What is suspicious about a data set: patients and images that are in two splits, which makes test results too good. */
 #pragma once
 
 #include "experiments/kit/data/images.h"

@@ -575,7 +575,7 @@ int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources) {
     return cp_run_close(run);
 }
 
-/* Also after an error; the first message is kept. */
+/* Reports are written after errors too; the first message is kept. */
 static void write_report(cp_run *run) {
     cp_file_path path = cp_run_path(run, REPORT);
     cp_status    error = {0};

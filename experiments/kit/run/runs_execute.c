@@ -36,8 +36,8 @@ typedef struct work {
 
 /* ---- one child ---- */
 
-/* In the child, to the end. Its own process group: Ctrl-C reaches the parent, which passes it on once. */
-static void become(const cp_runs *r, char *const *words, FILE *output, pid_t parent) {
+/* Runs in the child and does not return. The child has a process group of its own: Ctrl-C reaches only the parent, which passes it on. */
+static void exec_run(const cp_runs *r, char *const *words, FILE *output, pid_t parent) {
     int nothing = open("/dev/null", O_RDWR);
     signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL); /* a signal that our handlers noted would be lost in execv */
     setpgid(0, 0);
@@ -63,7 +63,7 @@ static bool start(work *w, child *slot, int i, cp_status *status) {
         cp_runs_forget_failure(w->runs, i);
         fflush(NULL);
         slot->process = fork();
-        if (slot->process == 0) become(w->runs, words.at, slot->output, parent);
+        if (slot->process == 0) exec_run(w->runs, words.at, slot->output, parent);
         if (slot->process < 0) ok = cp_fail(status, "a process cannot be started: %s; use fewer --jobs", strerror(errno));
     }
     cp_words_free(&words);
@@ -96,8 +96,8 @@ static bool was_held(cp_bytes *output) {
     return held;
 }
 
-/* By its folder. Skips runs that this process has started or given up. */
-static void look(work *w, int i) {
+/* Reads the state of a run from its folder, unless this process has started the run or given it up. */
+static void update(work *w, int i) {
     if (w->of[i] != TO_DO && w->of[i] != ELSEWHERE) return;
     cp_run_stage stage = cp_runs_stage(w->runs, i);
     w->of[i] = cp_runs_has_result(stage)     ? ENDED
@@ -112,7 +112,7 @@ static void conclude(work *w, child *c, int end) {
     rewind(c->output);
     for (size_t got; (got = fread(block, 1, sizeof block, c->output)) > 0;) cp_bytes_append(&output, block, got);
     w->of[c->run] = TO_DO;
-    look(w, c->run);
+    update(w, c->run);
     if (w->of[c->run] == ENDED) {
         cp_runs_forget_failure(w->runs, c->run); /* another process may have reported one while this one ran */
     } else if (w->of[c->run] == TO_DO && was_held(&output)) {
@@ -173,7 +173,7 @@ static bool prepare(work *w, int i) {
 static bool fill(work *w, cp_status *status) {
     for (int i = 0; w->working < w->config.jobs && i < w->runs->count; i++) {
         if (w->of[i] != TO_DO || !may_start(w, i)) continue;
-        look(w, i);
+        update(w, i);
         if (w->of[i] != TO_DO || !prepare(w, i)) continue;
         int k = 0;
         while (w->children[k].process) k++;
@@ -202,7 +202,7 @@ static bool make_all(work *w, cp_status *status) {
             announced = true;
         }
         if (elsewhere && cp_clock() - looked > 1) {
-            for (int i = 0; i < w->runs->count; i++) look(w, i);
+            for (int i = 0; i < w->runs->count; i++) update(w, i);
             looked = cp_clock();
         }
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
@@ -225,7 +225,7 @@ static void share_processors(cp_runs_config *c, int left) {
 bool cp_runs_execute(const cp_runs *r, cp_runs_config config, cp_status *status) {
     work w = {.runs = r, .config = config, .of = calloc((size_t)r->count + 1, sizeof *w.of)};
     if (!w.of) return cp_fail(status, "not enough memory for %d runs", r->count);
-    for (int i = 0; i < r->count; i++) look(&w, i);
+    for (int i = 0; i < r->count; i++) update(&w, i);
     int done = count(&w, ENDED);
     share_processors(&w.config, r->count - done);
     w.children = calloc((size_t)w.config.jobs, sizeof *w.children);

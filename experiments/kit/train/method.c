@@ -92,17 +92,17 @@ cp_tensor *(cp_method_cross_entropy)(cp_at at, const cp_model *model, const cp_o
 cp_tensor *(cp_method_add_guesses)(cp_at at, cp_tensor *loss, const cp_objective *o, const cp_model *model,
                                    const cp_objective_batch *b, cp_objective_terms *terms) {
     if (!loss || !b->augmented || o->pseudo == 0) return loss;
-    int      n = b->guesses.count, sure = 0;
+    int      n = b->guesses.count, confident = 0;
     int     *labels = cp_tape_alloc(at, (size_t)n * sizeof *labels);
     cp_real *mask = cp_tape_alloc(at, (size_t)n * sizeof *mask);
     if (!labels || !mask) return NULL;
     for (int i = 0; i < n; i++) {
         labels[i] = b->guesses.at[i] < 0 ? 0 : b->guesses.at[i];
         mask[i] = b->guesses.at[i] < 0 ? 0 : 1;
-        sure += b->guesses.at[i] >= 0;
+        confident += b->guesses.at[i] >= 0;
     }
-    terms->guessed = (double)sure / n;
-    if (sure == 0) return loss;
+    terms->guessed = (double)confident / n;
+    if (confident == 0) return loss;
     cp_tensor *x = (cp_constant_of)(at, b->augmented);
     cp_tensor *logp = (cp_log_softmax)(at, (cp_model_logits)(at, model, x, CP_EVALUATION), 1);
     cp_tensor *of_guess = (cp_pick)(at, logp, (cp_labels){labels, n});

@@ -12,7 +12,7 @@
  *     jem       CE(x_l, c) + P + energy [E(x_u) - E(x')] + R
  *     hybrid    CE(x_l, c) + P + energy [E(x_l; c) - E(x') + E(x_u) - E(x')] + R + lambda penalty
  *     R       = square [E(x_u)^2 + E(x')^2] + slope [h(|dE/dx_u|^2) + h(|dE/dx'|^2)],  h(s) = max(0, s - slope_max)
- *     P       = pseudo CE(x_a, g), where the guess g of an unlabeled image is sure enough: x_a is the image augmented
+ *     P       = pseudo CE(x_a, g), where the guess g for an unlabeled image is confident enough; x_a is the image augmented
  *
  * penalty is minus the log of the joint prior of the two heads at lambda = 1 (cp_head_penalty). With `conditional`, the samples that
  * belong to the labeled images' term are those of a class each: E(x_l; c) - E(x'; c').
@@ -40,12 +40,12 @@ typedef struct cp_objective_batch {
     const cp_tensor *labeled, *unlabeled, *samples;
     cp_labels        labels, sample_labels; /* the latter for `conditional` */
     const cp_tensor *augmented;             /* for P; NULL: there is none */
-    cp_labels        guesses;               /* of the augmented images; -1: not sure enough */
+    cp_labels        guesses;               /* of the augmented images; -1: not confident enough */
 } cp_objective_batch;
 
 /* The parts of the loss as numbers, unweighted; NaN where there is none. */
 typedef struct cp_objective_terms {
-    double     loss, cross_entropy, guessed; /* guessed: share of the images whose guess is sure enough */
+    double     loss, cross_entropy, guessed; /* guessed: share of the images whose guess is confident enough */
     double     data, gap;                    /* E(x_u), E(x_u) - E(x') */
     double     slope_data, slope_samples;    /* |dE/dx|^2; NaN when `slope` is 0 */
     double     penalty;

@@ -1,4 +1,4 @@
-/* The methods softmax, a classifier of the labeled images, and pseudo, which also learns from what it is sure of in unlabeled ones. */
+/* The methods softmax, a classifier of the labeled images, and pseudo, which also learns from its confident guesses for unlabeled ones. */
 #include "experiments/kit/train/method.h"
 
 static cp_tensor *loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b,
@@ -18,7 +18,7 @@ const cp_method cp_method_softmax = {
 
 const cp_method cp_method_pseudo = {.name = "pseudo",
                                     .title = "pseudo-labels",
-                                    .about = "the classifier, also trained on its own sure guesses of unlabeled images",
+                                    .about = "the classifier, also trained on its own confident guesses for unlabeled images",
                                     .color = 3,
                                     .head = "softmax",
                                     .unlabeled = true,

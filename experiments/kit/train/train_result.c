@@ -122,7 +122,7 @@ static bool draw_chains(cp_trainer *t) {
     enum { ROWS = 6, COLUMNS = 12 };
     const cp_replay *replay = t->replay;
     int              filled = replay ? cp_replay_filled(replay) : 0, shown = 0;
-    if (!filled || !t->images->height) return true; /* there is nothing to see in a table */
+    if (!filled || !t->images->height) return true; /* tables have no pictures */
     int       wanted = filled < ROWS * COLUMNS ? filled : ROWS * COLUMNS;
     cp_shape  shape = t->images->set->shape;
     cp_sheet *sheet = cp_sheet_new((wanted + COLUMNS - 1) / COLUMNS, COLUMNS, shape);
@@ -154,7 +154,7 @@ typedef struct notes {
     int  count;
 } notes;
 
-/* "the 44 patients of the test split and the 22 patients of the validation split", as far as they have any; or empty. */
+/* "the 44 patients of the test split and the 22 patients of the validation split", for the splits that have any; otherwise empty. */
 static void name_patients(const findings *f, char *text, size_t size) {
     size_t length = 0;
     *text = '\0';

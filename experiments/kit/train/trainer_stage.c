@@ -7,7 +7,7 @@
 
 enum { FIT_ROWS = 2560, SLOPE_ROWS = 128, START_SLOPE_MAX = 200, BATCH = 64 };
 
-/* Posteriors fitted in closed form are too sure, as the features were learned from the same labels. Temperatures that calibrate them were
+/* Posteriors fitted in closed form are overconfident, since the features were learned from the same labels. Temperatures that calibrate them were
  * 4.4 to 11.7 on the tuning sets, with 1 and 10 labels per class; no rule was found that distinguishes them without more labels. */
 static const double fitted_scale = 1 / 7.0;
 

@@ -58,7 +58,7 @@ static void return_samples(cp_trainer *t, bool ok) {
 }
 
 /* Which class an output is for; -1 when its posterior is below the threshold. */
-static int sure_class(const cp_real *posterior, int classes, double threshold) {
+static int confident_class(const cp_real *posterior, int classes, double threshold) {
     int best = 0;
     for (int c = 1; c < classes; c++)
         if (posterior[c] > posterior[best]) best = c;
@@ -82,8 +82,8 @@ static void guess(cp_trainer *t, cp_objective_batch *batch) {
     cp_ema_swap(t->ema);
     cp_tape_pause(tape, was);
     for (int i = 0; i < n; i++) {
-        int guess = p && q ? sure_class(p->data + i * classes, classes, t->config.threshold) : -1;
-        t->guesses[i] = guess >= 0 && sure_class(q->data + i * classes, classes, 0) == guess ? guess : -1;
+        int guess = p && q ? confident_class(p->data + i * classes, classes, t->config.threshold) : -1;
+        t->guesses[i] = guess >= 0 && confident_class(q->data + i * classes, classes, 0) == guess ? guess : -1;
     }
     memcpy(t->augmented_x->data, t->unlabeled_x->data, t->augmented_x->size * sizeof *t->augmented_x->data);
     t->augmented_x->lengths = t->unlabeled_x->lengths;
