@@ -19,8 +19,11 @@
 #include "core/arena.h"
 #include "core/tape.h"
 
+#include <stdint.h>
+
 typedef struct cp_node   cp_node;
 typedef struct cp_export cp_export;
+struct cp_json_writer;
 
 #define CP_KEEPS_IN(i) (1u << (i))
 #define CP_KEEPS_OUT (1u << 31)
@@ -39,8 +42,11 @@ typedef struct cp_op {
     bool     kinked;           /* not smooth everywhere: second derivatives are valid only away from the kinks */
 
     /* For display (cp_tape_html): the gradient rule as a formula and as a sentence, or NULL. */
-    const char *rule;  /* "a: g b; b: g a", with g for the gradient at out */
-    const char *words; /* "Each factor gets the incoming gradient times the other factor." */
+    const char *rule;       /* "a: g b; b: g a", with g for the gradient at out */
+    const char *words;      /* "Each factor gets the incoming gradient times the other factor." */
+    const char *numbers[2]; /* the names of the cp_real values at attr, as the formulas use them: "slope" */
+    void (*attributes)(struct cp_json_writer *w,
+                       const cp_node         *node); /* writes what else is at attr, as members: "labels": [0, 2] */
 
     /* In an ONNX file: the operator of the same value, such as "Mul", of elementwise ops (core/export.c has the rest of the notation),
      * or a function that writes the node (core/export.h). Neither: a computation with this op cannot be exported. */
@@ -63,6 +69,7 @@ struct cp_node {
     const char  *file;  /* the caller's file and line */
     int          line;
     bool         frozen; /* the tape was frozen: parameters among the inputs are constants */
+    uint16_t     scope;  /* among the tape's scopes, from 1; 0: none */
     size_t       bytes;  /* of the tape in use when the node was recorded */
 };
 

@@ -16,8 +16,8 @@ static void accumulate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
     gin[0] = gin[1] = g;
 }
 
-CP_OP(accumulate, .formula = "a + b (gradients meeting at a fan-out)", .rule = "a: g; b: g",
-      .words = "Both parts of the sum get the incoming gradient unchanged.");
+CP_OP(accumulate, .formula = "a + b", .rule = "a: g; b: g",
+      .words = "Two gradients met at a value that is used twice. Both parts of the sum get the incoming gradient unchanged.");
 
 cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
     cp_tensor *out = cp_out(at, a->shape);
@@ -147,7 +147,10 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     at.file = node->file; /* errors and second-order nodes name the line that called the op */
     at.line = node->line;
     bool was = cp_tape_freeze(tape, node->frozen); /* a recorded sweep treats parameters as the node did */
+    bool scoped = node->scope && cp_recording(at);
+    if (scoped) (cp_scope_begin)(at, tape->scopes[node->scope - 1].name);
     node->op->grad(at, node, g, gin);
+    if (scoped) (cp_scope_end)(at);
     cp_tape_freeze(tape, was);
     for (int j = 0; j < node->inputs; j++)
         if (node->need[j] && gin[j]) hold(gin[j]);
@@ -231,7 +234,10 @@ static cp_tensor **slot_of(cp_tape *tape, int known, const cp_tensor *wrt) {
 /* A recorded sweep: its tensors are on the tape like any other. */
 static bool grad_recorded(cp_at at, const request *q) {
     int  known = at.tape->value_count;
+    bool grouped = at.tape->scope_count > 0;
+    if (grouped) (cp_scope_begin)(at, "gradient");
     bool ok = sweep(at, q->op, q->of, q->seed);
+    if (grouped) (cp_scope_end)(at);
     for (int i = 0; i < q->n && ok; i++) {
         cp_tensor **slot = slot_of(at.tape, known, q->wrt[i]);
         q->out[i] = slot && *slot ? *slot : cp_full(at, 0, q->wrt[i]->shape);

@@ -1,5 +1,6 @@
 /* The tape: its memory (values in the arena, tensors in a ring, nodes and attributes in slabs), leaves, results, and the nodes that record
  * how results were computed. */
+#include "core/io/bytes.h"
 #include "core/tape_internal.h"
 
 #include <stdatomic.h>
@@ -238,6 +239,7 @@ void cp_tape_free(cp_tape *tape) {
     free(tape->nodes);
     free(tape->reads);
     free(tape->values);
+    free(tape->scopes);
     free(tape->foreign);
     free(tape->slots);
     free(tape);
@@ -245,7 +247,7 @@ void cp_tape_free(cp_tape *tape) {
 
 void cp_tape_reset(cp_tape *tape) {
     if (!tape) return;
-    tape->node_count = tape->read_count = tape->value_count = tape->foreign_count = 0;
+    tape->node_count = tape->read_count = tape->value_count = tape->foreign_count = tape->scope_count = tape->scope = 0;
     tape->made = NULL;
     tape->failed = tape->collecting = false;
     tape->loop = (cp_loop_watch){.warned = tape->loop.warned};
@@ -291,6 +293,32 @@ int      cp_tape_length(const cp_tape *tape) { return tape ? tape->node_count : 
 unsigned cp_tape_step(const cp_tape *tape) { return tape ? tape->step : 0; }
 
 bool cp_recording(cp_at at) { return !at.tape->paused; }
+
+/* ---- scopes ---- */
+
+void(cp_scope_begin)(cp_at at, const char *name) {
+    cp_tape *tape = at.tape;
+    if (!tape || !name) {
+        cp_misuse(at, "scope_begin", "the %s is NULL", tape ? "name" : "tape");
+        return;
+    }
+    cp_scope added = {.parent = tape->scope, .first = tape->node_count}; /* first: the name may be one of those that move */
+    memcpy(added.name, name, cp_text_cut(name, strlen(name), sizeof added.name - 1));
+    if (!cp_tape_grow(at, (void **)&tape->scopes, &tape->scope_room, tape->scope_count + 1, sizeof added)) return;
+    tape->scopes[tape->scope_count++] = added;
+    tape->scope = tape->scope_count;
+}
+
+void(cp_scope_end)(cp_at at) {
+    cp_tape *tape = at.tape;
+    if (!tape || !tape->scope) {
+        if (!tape || !tape->failed) cp_misuse(at, "scope_end", tape ? "no scope is open" : "the tape is NULL");
+        return;
+    }
+    const cp_scope *ended = &tape->scopes[tape->scope - 1];
+    if (tape->scope == tape->scope_count && ended->first == tape->node_count) tape->scope_count--; /* without nodes: paused */
+    tape->scope = ended->parent;
+}
 
 /* ---- ids ---- */
 
@@ -468,6 +496,7 @@ static cp_node *node_new(cp_at at, int n) {
                       .file = at.file,
                       .line = at.line,
                       .frozen = tape->frozen,
+                      .scope = (uint16_t)(tape->scope <= UINT16_MAX ? tape->scope : 0),
                       .bytes = cp_tape_bytes(tape)};
     node->ids = (int *)((char *)node->in + tensors);
     node->need = (bool *)((char *)node->ids + ids);

@@ -69,8 +69,15 @@ size_t cp_tape_peak(const cp_tape *tape);   /* the maximum in use at once so far
 /* A number that every reset changes; compare it with an earlier one to find out whether values of that time are still valid. */
 unsigned cp_tape_step(const cp_tape *tape);
 
+/* Groups the nodes recorded until the matching cp_scope_end under a name, which is copied (up to CP_SCOPE_NAME - 1 bytes). Listings show the
+ * name, and the page of cp_tape_html draws the group as one box that opens. Scopes nest; layers open one with the path of their parameters. A
+ * reset closes them. */
+enum { CP_SCOPE_NAME = 64 };
+void cp_scope_begin(cp_at at, const char *name);
+void cp_scope_end(cp_at at);
+
 /* The record as text: one line per node with the op, the shape and bytes of its result, what its gradient rule keeps (values, "out"
- * for the result, "+saved" for other data of the op), its inputs, and the leaves its gradient is needed for. */
+ * for the result, "+saved" for other data of the op), its inputs, the leaves its gradient is needed for, and its scope. */
 void cp_tape_print(cp_tape *tape, FILE *file);
 /* The same with the values: all if there are few, otherwise minimum, maximum and mean. */
 void cp_tape_print_values(cp_tape *tape, FILE *file);
@@ -108,6 +115,8 @@ bool cp_tape_html_with(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page)
 #define cp_grad_recorded(t, ...) cp_grad_recorded(CP_AT(t), __VA_ARGS__)
 #define cp_vjp(t, ...) cp_vjp(CP_AT(t), __VA_ARGS__)
 #define cp_vjp_recorded(t, ...) cp_vjp_recorded(CP_AT(t), __VA_ARGS__)
+#define cp_scope_begin(t, ...) cp_scope_begin(CP_AT(t), __VA_ARGS__)
+#define cp_scope_end(t) cp_scope_end(CP_AT(t))
 #define cp_tape_trace(t, ...) cp_tape_trace(CP_AT(t), __VA_ARGS__)
 #define cp_tape_html(t, ...) cp_tape_html(CP_AT(t), __VA_ARGS__)
 #define cp_tape_html_with(t, ...) cp_tape_html_with(CP_AT(t), __VA_ARGS__)

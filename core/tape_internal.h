@@ -42,6 +42,13 @@ typedef struct cp_slot {
     enum { CP_MARK_NONE, CP_MARK_PATH, CP_MARK_TARGET } mark; /* on the path to a requested value; requested */
 } cp_slot;
 
+/* A named group of neighboring nodes. */
+typedef struct cp_scope {
+    char name[CP_SCOPE_NAME];
+    int  parent; /* from 1; 0: none */
+    int  first;  /* number of nodes when it began */
+} cp_scope;
+
 /* Callbacks that observe a sweep, such as a trace. They only read the tape. */
 typedef struct cp_watcher {
     void *user;
@@ -87,6 +94,10 @@ struct cp_tape {
 
     cp_tensor **values; /* the tracked tensors by id: leaves and results */
     int         value_count, value_room;
+
+    cp_scope *scopes;
+    int       scope_count, scope_room;
+    int       scope; /* the open one, from 1; 0: none */
 
     cp_external *foreign;
     int          foreign_count, foreign_room; /* room is a power of two */

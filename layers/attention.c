@@ -91,8 +91,21 @@ static bool is_sequences(cp_at at, const cp_attention *layer, const char *what, 
                      layer->config.size);
 }
 
-cp_tensor *(cp_attention_forward)(cp_at at, const cp_attention *layer, cp_tensor *x, cp_tensor *context) {
+/* The arguments fit. */
+static cp_tensor *attend(cp_at at, const cp_attention *layer, cp_tensor *x, cp_tensor *context) {
     cp_tensor *in[3], *keys = context ? context : x; /* queries, keys, values */
+    bool       ok =
+        context ? project(at, layer, x, 0, 1, in) && project(at, layer, context, 1, 2, in + 1) : project(at, layer, x, 0, 3, in);
+    if (!ok) return NULL;
+    cp_real    scale = (cp_real)(1 / sqrt((double)layer->config.size / layer->config.heads));
+    cp_tensor *scores = cp_scale(at, cp_matmul(at, in[0], in[1], CP_TRANSPOSE_B), scale); /* (N, heads, T, S) */
+    if (!scores || !(scores = mask_keys(at, layer, scores, keys))) return NULL;
+    cp_tensor *each = cp_matmul(at, cp_softmax(at, scores, 3), in[2], 0); /* (N, heads, T, size / heads) */
+    return cp_linear_forward(at, &layer->out, cp_reshape(at, cp_permute(at, each, (int[]){0, 2, 1, 3}), x->shape));
+}
+
+cp_tensor *(cp_attention_forward)(cp_at at, const cp_attention *layer, cp_tensor *x, cp_tensor *context) {
+    cp_tensor *keys = context ? context : x;
     if (!layer || !layer->weight)
         return cp_refuse(at, "attention", layer ? "the layer has no weight (did cp_attention_make fail?)" : "the layer is NULL");
     if (!cp_check(at, "attention", 2, (cp_tensor *[]){x, keys}) || !is_sequences(at, layer, "x", x) ||
@@ -101,14 +114,10 @@ cp_tensor *(cp_attention_forward)(cp_at at, const cp_attention *layer, cp_tensor
     if (keys->dims[0] != x->dims[0])
         return cp_refuse(at, "attention", "x %s and context %s have different numbers of sequences", cp_shape_text(x).s,
                          cp_shape_text(keys).s);
-    bool ok =
-        context ? project(at, layer, x, 0, 1, in) && project(at, layer, context, 1, 2, in + 1) : project(at, layer, x, 0, 3, in);
-    if (!ok) return NULL;
-    cp_real    scale = (cp_real)(1 / sqrt((double)layer->config.size / layer->config.heads));
-    cp_tensor *scores = cp_scale(at, cp_matmul(at, in[0], in[1], CP_TRANSPOSE_B), scale); /* (N, heads, T, S) */
-    if (!scores || !(scores = mask_keys(at, layer, scores, keys))) return NULL;
-    cp_tensor *each = cp_matmul(at, cp_softmax(at, scores, 3), in[2], 0); /* (N, heads, T, size / heads) */
-    return cp_linear_forward(at, &layer->out, cp_reshape(at, cp_permute(at, each, (int[]){0, 2, 1, 3}), x->shape));
+    cp_scope_begin_at(at, layer->weight, 1);
+    cp_tensor *y = attend(at, layer, x, context);
+    (cp_scope_end)(at);
+    return y;
 }
 
 /* ---- transformer block ---- */
@@ -139,11 +148,13 @@ cp_tensor *(cp_transformer_forward)(cp_at at, const cp_transformer *block, cp_te
         return cp_refuse(at, "transformer",
                          block ? "the block has no weights (did cp_transformer_make fail?)" : "the block is NULL");
     if (!cp_check(at, "transformer", 1, &x)) return NULL;
+    cp_scope_begin_at(at, block->norm1.weight, 2);
     cp_tensor *normed = cp_norm_forward(at, &block->norm1, x, CP_EVALUATION);
     if (normed) normed->lengths = x->lengths, normed->length = x->length;
     cp_tensor *y = cp_add(at, x, cp_attention_forward(at, &block->attention, normed, NULL));
     cp_tensor *wide = cp_linear_forward(at, &block->linear1, cp_norm_forward(at, &block->norm2, y, CP_EVALUATION));
     y = cp_add(at, y, cp_linear_forward(at, &block->linear2, cp_gelu(at, wide)));
     if (y) y->lengths = x->lengths, y->length = x->length;
+    (cp_scope_end)(at);
     return y;
 }

@@ -4,6 +4,7 @@
 #include "core/op.h"
 
 #include <limits.h>
+#include <string.h>
 
 cp_real cp_activation_slope(cp_activation activation) {
     return activation == CP_LEAKY_RELU ? (cp_real)0.2 : activation == CP_IDENTITY ? 1 : 0;
@@ -18,6 +19,19 @@ cp_tensor *(cp_activate)(cp_at at, cp_tensor *x, cp_activation activation) {
     case CP_IDENTITY: return x;
     }
     return cp_refuse(at, "activate", "%d is not an activation", (int)activation);
+}
+
+void cp_scope_begin_at(cp_at at, const cp_tensor *parameter, int parts) {
+    if (!at.tape) return; /* the layer's op reports it */
+    cp_path path = cp_path_join(parameter->name, "");
+    for (char *dot; parts > 0 && (dot = strrchr(path.s, '.')); parts--) *dot = '\0';
+    (cp_scope_begin)(at, path.s);
+}
+
+/* Ends the scope of a layer that gives y. */
+static cp_tensor *scope_end(cp_at at, cp_tensor *y) {
+    if (at.tape) (cp_scope_end)(at);
+    return y;
 }
 
 /* ---- linear ---- */
@@ -47,8 +61,9 @@ cp_tensor *(cp_linear_forward)(cp_at at, const cp_linear *layer, cp_tensor *x) {
         return cp_refuse(at, "linear", "x has shape %s; %s %s needs (..., %d)", cp_shape_text(x).s,
                          layer->weight->name ? layer->weight->name : "the weight", cp_shape_text(layer->weight).s,
                          layer->weight->dims[0]);
+    cp_scope_begin_at(at, layer->weight, 1);
     cp_tensor *y = cp_matmul(at, x, layer->weight, 0);
-    return layer->bias ? cp_add(at, y, layer->bias) : y;
+    return scope_end(at, layer->bias ? cp_add(at, y, layer->bias) : y);
 }
 
 /* ---- convolution ---- */
@@ -102,16 +117,18 @@ cp_tensor *(cp_conv_forward)(cp_at at, const cp_conv *layer, cp_tensor *x) {
     if (!layer || !layer->weight)
         return cp_refuse(at, "conv", layer ? "the layer has no weight (did cp_conv_make fail?)" : "the layer is NULL");
     const cp_tensor *w = layer->weight;
-    if (!x || x->rank != 3 || w->dims[0] != 1) return cp_conv2d(at, x, layer->weight, layer->bias, layer->config);
-    return cp_conv1d(at, x, cp_reshape(at, layer->weight, CP_SHAPE(w->dims[1], w->dims[2], w->dims[3])), layer->bias,
-                     layer->config);
+    cp_scope_begin_at(at, w, 1);
+    if (!x || x->rank != 3 || w->dims[0] != 1) return scope_end(at, cp_conv2d(at, x, layer->weight, layer->bias, layer->config));
+    cp_tensor *kernel = cp_reshape(at, layer->weight, CP_SHAPE(w->dims[1], w->dims[2], w->dims[3]));
+    return scope_end(at, cp_conv1d(at, x, kernel, layer->bias, layer->config));
 }
 
 cp_tensor *(cp_conv_transpose_forward)(cp_at at, const cp_conv *layer, cp_tensor *x) {
     if (!layer || !layer->weight)
         return cp_refuse(at, "conv_transpose",
                          layer ? "the layer has no weight (did cp_conv_transpose_make fail?)" : "the layer is NULL");
-    return cp_conv_transpose(at, x, layer->weight, layer->bias, layer->config, layer->output_pad);
+    cp_scope_begin_at(at, layer->weight, 1);
+    return scope_end(at, cp_conv_transpose(at, x, layer->weight, layer->bias, layer->config, layer->output_pad));
 }
 
 /* ---- normalization ---- */
@@ -172,13 +189,14 @@ cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mo
         return cp_refuse(at, "norm", layer ? "the layer has no weight (did cp_norm_make fail?)" : "the layer is NULL");
     if (!cp_check(at, "norm", 1, &x)) return NULL;
     const cp_norm_config *c = &layer->config;
+    if (c->kind == CP_NORM_NONE) return x;
+    cp_scope_begin_at(at, layer->weight, 1);
     switch (c->kind) {
-    case CP_NORM_NONE: return x;
-    case CP_NORM_BATCH: return cp_batch_norm(at, x, layer->weight, layer->bias, batch_norm_config(layer, mode));
-    case CP_NORM_GROUP: return cp_group_norm(at, x, layer->weight, layer->bias, c->groups, c->eps);
-    case CP_NORM_LAYER: return cp_layer_norm(at, x, layer->weight, layer->bias, c->eps);
+    case CP_NORM_BATCH: return scope_end(at, cp_batch_norm(at, x, layer->weight, layer->bias, batch_norm_config(layer, mode)));
+    case CP_NORM_GROUP: return scope_end(at, cp_group_norm(at, x, layer->weight, layer->bias, c->groups, c->eps));
+    case CP_NORM_LAYER: return scope_end(at, cp_layer_norm(at, x, layer->weight, layer->bias, c->eps));
+    default: return scope_end(at, cp_refuse(at, "norm", "%d is not a normalization", (int)c->kind));
     }
-    return cp_refuse(at, "norm", "%d is not a normalization", (int)c->kind);
 }
 
 bool cp_norm_fuses(const cp_norm *layer, cp_activation activation) {

@@ -28,6 +28,10 @@ typedef enum cp_activation {
 cp_tensor *cp_activate(cp_at at, cp_tensor *x, cp_activation activation);
 cp_real    cp_activation_slope(cp_activation activation); /* of the negative side: 0.2, 0 or 1; 0 for tanh and swish */
 
+/* Opens a scope (cp_scope_begin) with a parameter's path, without the last `parts` parts of its name: 1 for `block0.conv1` from
+ * `block0.conv1.weight`. */
+void cp_scope_begin_at(cp_at at, const cp_tensor *parameter, int parts);
+
 /* ==== linear: y = x W + b; x (..., in) -> (..., out) ==== */
 
 typedef struct cp_linear_config {

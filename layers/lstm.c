@@ -162,10 +162,16 @@ static cp_tensor *forward(cp_at at, const char *op, const cp_lstm *lstm, cp_tens
     return x;
 }
 
-cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last) {
-    return forward(at, "lstm", lstm, x, last);
+static cp_tensor *scoped(cp_at at, const char *op, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last) {
+    bool open = at.tape && lstm && lstm->cell[0][0].weight_ih;
+    if (open) cp_scope_begin_at(at, lstm->cell[0][0].weight_ih, 1);
+    cp_tensor *y = forward(at, op, lstm, x, last);
+    if (open) (cp_scope_end)(at);
+    return y;
 }
 
-cp_tensor *(cp_gru_forward)(cp_at at, const cp_gru *gru, cp_tensor *x, cp_tensor **last) {
-    return forward(at, "gru", gru, x, last);
+cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last) {
+    return scoped(at, "lstm", lstm, x, last);
 }
+
+cp_tensor *(cp_gru_forward)(cp_at at, const cp_gru *gru, cp_tensor *x, cp_tensor **last) { return scoped(at, "gru", gru, x, last); }

@@ -61,6 +61,7 @@ cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode
     if (!b || !b->conv1.weight)
         return cp_refuse(at, "block", b ? "the block has no weights (did cp_block_make fail?)" : "the block is NULL");
     if (!cp_check(at, "block", 1, &x)) return NULL;
+    cp_scope_begin_at(at, b->conv1.weight, 2);
     cp_tensor *h, *side = x;
     if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both paths start at the activated x */
         x = cp_norm_activate(at, &b->norm1, x, b->config.activation, mode);
@@ -72,5 +73,6 @@ cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode
     cp_tensor *out = side ? step(at, b, &b->norm2, &b->conv2, h, side, mode) : NULL;
     if (b->shortcut.weight) cp_release(at, side);
     cp_release(at, h);
+    (cp_scope_end)(at);
     return out;
 }

@@ -34,8 +34,18 @@ static bool applicable(cp_at at, const char *op, const cp_head *head, cp_tensor 
     return usable(at, op, head) && cp_check(at, op, 1, &z);
 }
 
+/* A function of the head, in a scope of its own. */
+static cp_tensor *scoped(cp_at at, const cp_head *head, cp_tensor *z,
+                         cp_tensor *(*function)(cp_at at, const cp_head *head, cp_tensor *z)) {
+    (cp_scope_begin)(at, "head");
+    cp_tensor *y = function(at, head, z);
+    (cp_scope_end)(at);
+    return y;
+}
+
 cp_tensor *(cp_head_logits)(cp_at at, const cp_head *head, cp_tensor *z) {
-    cp_tensor *logits = applicable(at, "head_logits", head, z) ? head->kind->logits(at, head, z) : NULL;
+    if (!applicable(at, "head_logits", head, z)) return NULL;
+    cp_tensor *logits = scoped(at, head, z, head->kind->logits);
     if (!logits || cp_shape_is(logits, CP_SHAPE(z->dims[0], head->classes))) return logits;
     return cp_refuse(at, head->kind->base.name, "the head gives logits of shape %s for %d classes", cp_shape_text(logits).s,
                      head->classes);
@@ -47,13 +57,19 @@ cp_tensor *(cp_head_posterior)(cp_at at, const cp_head *head, cp_tensor *z) {
 
 cp_tensor *(cp_head_class_energy)(cp_at at, const cp_head *head, cp_tensor *z) {
     if (!applicable(at, "head_class_energy", head, z)) return NULL;
-    if (head->kind->class_energy) return head->kind->class_energy(at, head, z);
+    if (head->kind->class_energy) return scoped(at, head, z, head->kind->class_energy);
     return cp_neg(at, cp_head_logits(at, head, z));
+}
+
+static cp_tensor *energy(cp_at at, const cp_head *head, cp_tensor *z) {
+    cp_tensor *of_classes =
+        head->kind->class_energy ? head->kind->class_energy(at, head, z) : cp_neg(at, cp_head_logits(at, head, z));
+    return cp_neg(at, cp_logsumexp(at, cp_neg(at, of_classes), CP_AXES(1), false));
 }
 
 cp_tensor *(cp_head_energy)(cp_at at, const cp_head *head, cp_tensor *z) {
     if (!applicable(at, "head_energy", head, z)) return NULL;
-    return cp_neg(at, cp_logsumexp(at, cp_neg(at, cp_head_class_energy(at, head, z)), CP_AXES(1), false));
+    return scoped(at, head, z, energy);
 }
 
 cp_tensor *(cp_head_penalty)(cp_at at, const cp_head *head) {

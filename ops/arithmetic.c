@@ -72,10 +72,10 @@ BINARY(mul, "a b", "a: g b; b: g a", "Each factor gets the incoming gradient tim
 BINARY(div, "a / b", "a: g / b; b: -g out / b",
        "The numerator gets the incoming gradient divided by the denominator; the denominator gets minus that times the result.",
        a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), B, B | CP_KEEPS_OUT, false, "Div")
-BINARY(minimum, "min(a, b)", "a: a < b ? g : 0; b: b < a ? g : 0; equal: g / 2 each",
+BINARY(minimum, "min(a, b)", "a: a < b ? g : a == b ? g / 2 : 0; b: b < a ? g : a == b ? g / 2 : 0",
        "The smaller of the two gets the incoming gradient; where they are equal, each gets half.", a < b || a != a ? a : b,
        cp_mul(at, g, share(at, smaller_row, a, b)), cp_mul(at, g, share(at, smaller_row, b, a)), A | B, A | B, true, "Min")
-BINARY(maximum, "max(a, b)", "a: a > b ? g : 0; b: b > a ? g : 0; equal: g / 2 each",
+BINARY(maximum, "max(a, b)", "a: a > b ? g : a == b ? g / 2 : 0; b: b > a ? g : a == b ? g / 2 : 0",
        "The larger of the two gets the incoming gradient; where they are equal, each gets half.", a > b || a != a ? a : b,
        cp_mul(at, g, share(at, larger_row, a, b)), cp_mul(at, g, share(at, larger_row, b, a)), A | B, A | B, true, "Max")
 /* clang-format on */

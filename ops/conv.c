@@ -215,8 +215,8 @@ static int leaky_conv2d_to_onnx(cp_export *e, const cp_node *node) {
           .formula = "conv2d(" FORMULA ", w) + bias + residual",                                                                   \
           .grad = leaky_conv2d_grad,                                                                                               \
           .to_onnx = leaky_conv2d_to_onnx,                                                                                         \
-          .rule = "d = " BACK "; x: scale d; scale: sum d x; shift: sum d; w: conv2d_weight_grad(" FORMULA                         \
-                  ", g); bias: sum g; residual: g",                                                                                \
+          .rule = "x: scale d with d = " BACK "; w: conv2d_weight_grad(" FORMULA                                                   \
+                  ", g); scale: sum d x; shift: sum d; bias: sum g; residual: g",                                                  \
           .words = "The gradient goes back through the convolution" WORDS ", and the residual gets the gradient unchanged.",       \
           .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE) | SIGNS,                                                             \
                     [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),                                                \
@@ -315,12 +315,10 @@ static void conv2d_input_grad_grad(cp_at at, const cp_node *node, cp_tensor *h, 
     if (cp_needs(node, 1)) gin[1] = cp_conv2d_weight_grad(at, h, g, w->dims, *c);
 }
 
-CP_OP(
-    conv2d_input_grad, .formula = "d sum(g conv2d(x, w)) / dx",
-    .rule = "with h the gradient at out: g: conv2d(h, w); w: conv2d_weight_grad(h, g)",
-    .words =
-        "The op is linear in g and in w: the incoming gradient, an image, is convolved for g, and combined with g for the kernel.",
-    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}, .to_onnx = conv2d_input_grad_to_onnx);
+CP_OP(conv2d_input_grad, .formula = "d sum(a conv2d(x, b)) / dx", .rule = "a: conv2d(g, b); b: conv2d_weight_grad(g, a)",
+      .words = "The op is linear in both inputs: the incoming gradient, an image, is convolved for the first, and combined with "
+               "the first for the kernel.",
+      .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}, .to_onnx = conv2d_input_grad_to_onnx);
 
 cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config) {
     const char   *op = "conv2d_input_grad";
@@ -343,9 +341,8 @@ static void conv2d_weight_grad_grad(cp_at at, const cp_node *node, cp_tensor *h,
     if (cp_needs(node, 1)) gin[1] = cp_conv2d(at, x, h, NULL, *c);
 }
 
-CP_OP(conv2d_weight_grad, .formula = "d sum(g conv2d(x, w)) / dw",
-      .rule = "with h the gradient at out: x: conv2d_input_grad(g, h); g: conv2d(x, h)",
-      .words = "The op is linear in x and in g: the incoming gradient, a kernel, takes the place of the weights.",
+CP_OP(conv2d_weight_grad, .formula = "d sum(b conv2d(a, w)) / dw", .rule = "a: conv2d_input_grad(b, g); b: conv2d(a, g)",
+      .words = "The op is linear in both inputs: the incoming gradient, a kernel, takes the place of the weights.",
       .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)});
 
 cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config) {

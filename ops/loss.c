@@ -1,4 +1,5 @@
 /* Losses. */
+#include "core/io/json.h"
 #include "core/op.h"
 #include "ops/ops.h"
 
@@ -17,7 +18,13 @@ static void cross_entropy_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_t
     gin[0] = cp_mul(at, difference, cp_scale(at, g, 1 / (cp_real)labels.count));
 }
 
-CP_OP(cross_entropy, .formula = "mean of logsumexp(logits) - logits[label]", .rule = "g (softmax(logits) - one-hot) / rows",
+static void labels_put(cp_json_writer *w, const cp_node *node) {
+    const cp_labels *labels = node->attr;
+    cp_json_put_integers(w, "labels", labels->at, (size_t)labels->count);
+}
+
+CP_OP(cross_entropy, .formula = "mean of logsumexp(logits) - logits[label]", .rule = "logits: g (softmax(logits) - one-hot) / rows",
+      .attributes = labels_put,
       .words = "Each row gets its predicted probabilities minus a 1 at its label, times the "
                "incoming gradient and divided by the number of rows.",
       .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_SAVED});

@@ -1,5 +1,6 @@
 /* Matrix products, and the triangular helpers for a full precision matrix. */
 #include "core/export.h"
+#include "core/io/json.h"
 #include "core/kernels/kernels.h"
 #include "ops/ops.h"
 
@@ -34,8 +35,13 @@ static int matmul_to_onnx(cp_export *e, const cp_node *node) {
     return cp_export_pair(e, "MatMul", in[0], in[1]);
 }
 
-CP_OP(matmul, .to_onnx = matmul_to_onnx, .formula = "op(a) op(b)", .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
-      .rule = "op(a): g op(b)^T; op(b): op(a)^T g",
+static void transposed_put(cp_json_writer *w, const cp_node *node) {
+    unsigned flags = *(const unsigned *)node->attr;
+    cp_json_put_integers(w, "transposed", (int[]){flags & CP_TRANSPOSE_A ? 1 : 0, flags & CP_TRANSPOSE_B ? 1 : 0}, 2);
+}
+
+CP_OP(matmul, .to_onnx = matmul_to_onnx, .attributes = transposed_put, .formula = "op(a) op(b)",
+      .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}, .rule = "op(a): g op(b)^T; op(b): op(a)^T g",
       .words = "Each matrix gets the incoming gradient multiplied by the other matrix, transposed, on the "
                "side of that matrix; leading axes that were repeated are summed.");
 

@@ -83,7 +83,7 @@ static int scale_shift_to_onnx(cp_export *e, const cp_node *node) {
 
 CP_OP(
     scale_shift, .to_onnx = scale_shift_to_onnx, .formula = "scale a + shift", .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
-    .rule = "a: g scale; scale: sum g a; shift: sum g",
+    .rule = "a: g scale; scale: g a; shift: g",
     .words =
         "The values get the gradient times the scale of their channel; scale and shift get sums over everything but the channel.");
 

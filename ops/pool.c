@@ -146,7 +146,7 @@ static void avg_unpool_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
 CP_OP(avg_pool, .formula = "mean over windows", .rule = "avg_unpool(g): each g / window size, added up",
       .words =
           "Each pixel of a window gets an equal share of the gradient of its mean; where windows overlap, the shares are summed.");
-CP_OP(avg_unpool, .formula = "d sum(g avg_pool(x)) / dx", .rule = "avg_pool(g)",
+CP_OP(avg_unpool, .formula = "d sum(a avg_pool(x)) / dx", .rule = "avg_pool(g)",
       .words = "The op is linear: the gradient of a share is the mean over the window that it was spread to.");
 const cp_op cp_op_global_avg_pool = {.name = "global_avg_pool", .formula = "mean over H and W"};
 

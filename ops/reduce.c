@@ -1,6 +1,7 @@
 /* Reductions over sets of axes, and the softmax family. */
 #include "core/kernels/reduce.h"
 #include "core/export.h"
+#include "core/io/json.h"
 #include "core/kernels/kernels.h"
 #include "core/threads.h"
 #include "ops/ops.h"
@@ -78,14 +79,21 @@ static int reduce_to_onnx(cp_export *e, const cp_node *node) {
     return cp_onnx_node(e->graph, type, as_input ? 2 : 1, in, (cp_onnx_attr[]){keep, axes, {0}});
 }
 
+static void axes_put(cp_json_writer *w, const cp_node *node) {
+    cp_json_put_array(w, "axes");
+    for (int i = 0; i < node->in[0]->rank; i++)
+        if (((const reduction *)node->attr)->flags[i]) cp_json_put_integer(w, NULL, i);
+    cp_json_put_end(w);
+}
+
 /* ---- sum and mean ---- */
 
 static void sum_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     gin[0] = cp_broadcast_to(at, cp_reshape(at, g, ((const reduction *)node->attr)->kept), node->in[0]->shape);
 }
 
-CP_OP(sum, .onnx = "ReduceSum", .to_onnx = reduce_to_onnx, .formula = "sum over axes", .rule = "g, repeated",
-      .words = "Every summand gets the incoming gradient of its sum.");
+CP_OP(sum, .attributes = axes_put, .onnx = "ReduceSum", .to_onnx = reduce_to_onnx, .formula = "sum over axes",
+      .rule = "g, repeated", .words = "Every summand gets the incoming gradient of its sum.");
 const cp_op cp_op_mean = {.name = "mean", .formula = "sum over axes / count"};
 
 cp_tensor *(cp_sum)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
@@ -112,8 +120,8 @@ static void max_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
     gin[0] = cp_mul(at, share, cp_reshape(at, g, r->kept));
 }
 
-CP_OP(max, .onnx = "ReduceMax", .to_onnx = reduce_to_onnx, .formula = "max over axes", .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT},
-      .kinked = true, .rule = "a == out ? g / (how many are largest) : 0",
+CP_OP(max, .attributes = axes_put, .onnx = "ReduceMax", .to_onnx = reduce_to_onnx, .formula = "max over axes",
+      .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}, .kinked = true, .rule = "a == out ? g / (how many are largest) : 0",
       .words = "The largest value gets the incoming gradient, all others 0; several that are equally large share it.");
 
 static bool choice_plan(cp_at at, const char *op, cp_tensor *a, cp_axes axes, bool keepdim, reduction *r) {
@@ -190,7 +198,7 @@ static void logsumexp_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tenso
     gin[0] = cp_mul(at, cp_div(at, share, total), cp_reshape(at, g, r->kept));
 }
 
-CP_OP(logsumexp, .onnx = "ReduceLogSumExp", .to_onnx = reduce_to_onnx, .formula = "ln sum e^a over axes",
+CP_OP(logsumexp, .attributes = axes_put, .onnx = "ReduceLogSumExp", .to_onnx = reduce_to_onnx, .formula = "ln sum e^a over axes",
       .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}, .rule = "g e^(a - out) = g softmax(a)",
       .words = "The incoming gradient is distributed in proportion to the softmax of the values.");
 
@@ -267,12 +275,15 @@ static int softmax_to_onnx(cp_export *e, const cp_node *node) {
     return cp_onnx_node(e->graph, node->op->onnx, 1, (int[]){cp_export_in(e, 0)}, (cp_onnx_attr[]){axis, {0}});
 }
 
-CP_OP(softmax, .onnx = "Softmax", .to_onnx = softmax_to_onnx, .formula = "e^a / sum e^a", .keeps = {CP_KEEPS_OUT},
-      .rule = "out (g - sum(g out))",
+static void axis_put(cp_json_writer *w, const cp_node *node) { cp_json_put_integers(w, "axes", node->attr, 1); }
+
+CP_OP(softmax, .attributes = axis_put, .onnx = "Softmax", .to_onnx = softmax_to_onnx, .formula = "e^a / sum e^a",
+      .keeps = {CP_KEEPS_OUT}, .rule = "out (g - sum(g out))",
       .words = "Each probability times the difference of its gradient from the average gradient, weighted "
                "by the probabilities: their sum stays 1.");
-CP_OP(log_softmax, .onnx = "LogSoftmax", .to_onnx = softmax_to_onnx, .formula = "a - ln sum e^a", .keeps = {CP_KEEPS_OUT},
-      .rule = "g - e^out sum(g)", .words = "The gradient minus its sum, distributed in proportion to the probabilities.");
+CP_OP(log_softmax, .attributes = axis_put, .onnx = "LogSoftmax", .to_onnx = softmax_to_onnx, .formula = "a - ln sum e^a",
+      .keeps = {CP_KEEPS_OUT}, .rule = "g - e^out sum(g)",
+      .words = "The gradient minus its sum, distributed in proportion to the probabilities.");
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
     if (!cp_check(at, op->name, 1, &a) || !cp_axis_resolve(at, op->name, a, &axis)) return NULL;

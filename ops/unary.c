@@ -129,10 +129,10 @@ ROW1(affine,     p[0] * x + p[1])
 ROW1(pow,        pow(x, p[0]))
 ROW1_BY_CALLS(leaky_relu, cp_kernels()->leaky(n, in, p[0], out))
 ROW1(clamp,      x < p[0] ? p[0] : x > p[1] ? p[1] : x)
-RULE1(affine,     "scale a + shift",        "scale g",                 cp_scale(at, g, p[0]),                              NOTHING, false, .to_onnx = affine_to_onnx)
-RULE1(pow,        "a^power",                "g power a^(power - 1)",   power_grad(at, g, a, p[0]),                         IN,      false, .to_onnx = pow_to_onnx)
-RULE1(leaky_relu, "a > 0 ? a : slope a",    "a > 0 ? g : slope g",     cp_gate(at, g, a, p[0]),                            IN,      true, .to_onnx = leaky_relu_to_onnx)
-RULE1(clamp,      "min(max(a, low), high)", "low <= a <= high ? g : 0", cp_mul(at, g, map(at, "clamp", inside_row, a, p)), IN,      true, .to_onnx = clamp_to_onnx)
+RULE1(affine,     "scale a + shift",        "scale g",                 cp_scale(at, g, p[0]),                              NOTHING, false, .to_onnx = affine_to_onnx, .numbers = {"scale", "shift"})
+RULE1(pow,        "a^power",                "g power a^(power - 1)",   power_grad(at, g, a, p[0]),                         IN,      false, .to_onnx = pow_to_onnx, .numbers = {"power"})
+RULE1(leaky_relu, "a > 0 ? a : slope a",    "a > 0 ? g : slope g",     cp_gate(at, g, a, p[0]),                            IN,      true, .to_onnx = leaky_relu_to_onnx, .numbers = {"slope"})
+RULE1(clamp,      "min(max(a, low), high)", "low <= a <= high ? g : 0", cp_mul(at, g, map(at, "clamp", inside_row, a, p)), IN,      true, .to_onnx = clamp_to_onnx, .numbers = {"low", "high"})
 /* clang-format on */
 
 /* ---- gelu, from other ops ---- */
@@ -183,8 +183,8 @@ static void gate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **g
     gin[0] = cp_gate(at, g, node->in[1], *(const cp_real *)node->attr);
 }
 
-CP_OP(gate, .formula = "a > 0 ? g : slope g", .keeps = {CP_KEEPS_IN(1)}, .constants = CP_KEEPS_IN(1),
-      .rule = "g: a > 0 ? h : slope h, with h the gradient at out",
+CP_OP(gate, .formula = "b > 0 ? a : slope a", .keeps = {CP_KEEPS_IN(1)}, .constants = CP_KEEPS_IN(1), .numbers = {"slope"},
+      .rule = "a: b > 0 ? g : slope g",
       .words = "The gradient passes where the gate is open; elsewhere it is multiplied by the slope.");
 
 cp_tensor *(cp_gate)(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope) {

@@ -63,6 +63,14 @@ typedef struct replay {
 
 static void put_picture(replay *r, const char *key, const cp_tensor *t) { cp_picture_put(&r->w, key, t, r->cells); }
 
+/* All digits, for a page that computes with the values itself. */
+static void put_exact(replay *r, const cp_tensor *t) {
+    if (!t->data || t->size > CP_VALUES_MAX) return;
+    cp_json_put_array(&r->w, "exact");
+    for (size_t i = 0; i < t->size; i++) cp_json_put_string(&r->w, NULL, cp_number_text(t->data[i]).s);
+    cp_json_put_end(&r->w);
+}
+
 static void put_input(replay *r, const cp_node *node, int i) {
     if (!node->in[i]) {
         cp_json_put_null(&r->w, NULL);
@@ -70,18 +78,42 @@ static void put_input(replay *r, const cp_node *node, int i) {
         cp_json_put_integer(&r->w, NULL, node->ids[i]);
     } else {
         cp_json_put_object(&r->w, NULL);
+        const cp_tensor *t = node->in[i];
         cp_json_put_string(&r->w, "name", cp_input_label(r->at.tape, node, i).s);
-        put_picture(r, "picture", node->in[i]);
+        if (t->tape == r->at.tape && t->id >= 0) cp_json_put_integer(&r->w, "value", t->id);
+        put_picture(r, "picture", t);
+        put_exact(r, t);
         cp_json_put_end(&r->w);
     }
 }
 
+/* What the rule reads: the numbers of inputs, "out", "saved". */
 static void put_keeps(replay *r, const cp_node *node) {
     cp_json_put_array(&r->w, "keeps");
     for (int i = 0; i < node->inputs && i < CP_OP_MAX; i++)
-        if (node->in[i] && node->keeps & CP_KEEPS_IN(i)) cp_json_put_string(&r->w, NULL, cp_input_label(r->at.tape, node, i).s);
-    if (node->keeps & CP_KEEPS_OUT) cp_json_put_string(&r->w, NULL, "the result");
-    if (node->keeps & CP_KEEPS_SAVED) cp_json_put_string(&r->w, NULL, "what the op saved");
+        if (node->in[i] && node->keeps & CP_KEEPS_IN(i)) cp_json_put_integer(&r->w, NULL, i);
+    if (node->keeps & CP_KEEPS_OUT) cp_json_put_string(&r->w, NULL, "out");
+    if (node->keeps & CP_KEEPS_SAVED) cp_json_put_string(&r->w, NULL, "saved");
+    cp_json_put_end(&r->w);
+}
+
+static void put_attributes(replay *r, const cp_node *node) {
+    const cp_op *op = node->op;
+    cp_json_put_object(&r->w, "attributes");
+    for (size_t i = 0; i < sizeof op->numbers / sizeof *op->numbers && op->numbers[i]; i++)
+        cp_json_put_string(&r->w, op->numbers[i], cp_number_text(((const cp_real *)node->attr)[i]).s);
+    if (op->attributes) op->attributes(&r->w, node);
+    cp_json_put_end(&r->w);
+}
+
+static void put_scopes(replay *r) {
+    cp_json_put_array(&r->w, "scopes");
+    for (int i = 0; i < r->at.tape->scope_count; i++) {
+        cp_json_put_object(&r->w, NULL);
+        cp_json_put_string(&r->w, "name", cp_label_of(r->at.tape->scopes[i].name).s);
+        cp_json_put_integer(&r->w, "parent", r->at.tape->scopes[i].parent);
+        cp_json_put_end(&r->w);
+    }
     cp_json_put_end(&r->w);
 }
 
@@ -94,6 +126,8 @@ static void put_node(replay *r, const cp_node *node) {
     for (int i = 0; i < node->inputs; i++) put_input(r, node, i);
     cp_json_put_end(&r->w);
     put_keeps(r, node);
+    put_attributes(r, node);
+    if (node->scope) cp_json_put_integer(&r->w, "scope", node->scope);
     cp_json_put_integer(&r->w, "bytes", (int64_t)node->bytes);
     cp_json_put_string(&r->w, "file", node->file);
     cp_json_put_integer(&r->w, "line", node->line);
@@ -109,6 +143,7 @@ static void put_values(replay *r) {
         if (cp_is_leaf(tape, id, &next)) {
             cp_json_put_string(&r->w, "kind", tape->values[id]->tape ? "variable" : "parameter");
             cp_json_put_bool(&r->w, "requested", cp_has_gradient(tape, tape->values[id]));
+            put_exact(r, tape->values[id]);
         } else {
             put_node(r, tape->nodes[next - 1]);
         }
@@ -253,6 +288,7 @@ static bool put_replay(replay *r, cp_tensor *loss, const cp_tape_page *page) {
     cp_json_put_string(&r->w, "number", sizeof(cp_real) == sizeof(float) ? "float" : "double");
     cp_json_put_bool(&r->w, "frozen", tape->frozen);
     cp_json_put_bool(&r->w, "brief", !r->cells);
+    put_scopes(r);
     put_values(r);
     bool ok = put_sweep(r, loss);
     cp_json_put_end(&r->w);

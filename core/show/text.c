@@ -35,7 +35,7 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
 
 /* ---- the listing ---- */
 
-enum { VALUE, OP, SHAPE, BYTES, KEEPS, FROM, NEEDED_FOR, NUMBERS, COLUMNS };
+enum { VALUE, OP, SHAPE, BYTES, KEEPS, FROM, NEEDED_FOR, SCOPE, NUMBERS, COLUMNS };
 
 typedef char cell[256];
 
@@ -78,6 +78,7 @@ static row row_of(const cp_tape *tape, const leaves *found, int id, const cp_nod
     if (node->keeps & CP_KEEPS_SAVED) add(r.of[KEEPS], " ", "+saved");
     if (!*r.of[KEEPS]) add(r.of[KEEPS], "", "-");
     add_leaves(tape, found, found->of[id], r.of[NEEDED_FOR]);
+    if (node->scope) add(r.of[SCOPE], "", tape->scopes[node->scope - 1].name);
     return r;
 }
 
@@ -88,12 +89,14 @@ static void row_print(FILE *file, row r, int widths[COLUMNS]) {
         if (widths[k] < (int)strlen(r.of[k])) widths[k] = (int)strlen(r.of[k]);
     if (!file) return;
     while (last > 0 && !*r.of[last]) last--;
-    for (int k = 0; k < last; k++) fprintf(file, k == BYTES ? "%*s  " : "%-*s  ", widths[k], r.of[k]);
+    for (int k = 0; k < last; k++)
+        if (widths[k]) fprintf(file, k == BYTES ? "%*s  " : "%-*s  ", widths[k], r.of[k]);
     fprintf(file, last == BYTES ? "%*s\n" : "%-*s\n", last == BYTES ? widths[last] : 0, r.of[last]);
 }
 
 static void listing(const cp_tape *tape, const leaves *found, bool numbers, int widths[COLUMNS], FILE *file) {
-    row head = {{"value", "op", "shape", "bytes", "keeps", "from", "needed for", ""}};
+    row head = {{"value", "op", "shape", "bytes", "keeps", "from", "needed for"}};
+    if (tape->scope_count) add(head.of[SCOPE], "", "scope");
     if (numbers) add(head.of[NUMBERS], "", "numbers");
     row_print(file, head, widths);
     for (int i = 0; i < found->count; i++) row_print(file, row_of(tape, found, found->ids[i], NULL, numbers), widths);

@@ -4,6 +4,7 @@
 #include "core/tape_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_COLUMNS = 64, MAX_KERNEL = 11 };
@@ -47,6 +48,15 @@ bool cp_show_check(cp_at at, const char *op, const FILE *file) {
 static cp_label number_text(double value) {
     cp_label text = {"nan"}; /* printf would write its sign */
     if (!isnan(value)) snprintf(text.s, sizeof text.s, "%.4g", value);
+    return text;
+}
+
+cp_label cp_number_text(cp_real value) {
+    cp_label text = {"nan"};
+    for (int digits = 1; digits <= 17 && value == value; digits++) {
+        snprintf(text.s, sizeof text.s, "%.*g", digits, (double)value);
+        if ((cp_real)strtod(text.s, NULL) == value) break;
+    }
     return text;
 }
 

@@ -11,6 +11,8 @@ cp_label cp_label_of(const char *name);                                   /* cut
 cp_label cp_value_label(const cp_tape *tape, int id);                     /* a value's name, or %3 for the one with id 3 */
 cp_label cp_input_label(const cp_tape *tape, const cp_node *node, int i); /* the same for a node's input, or "constant" */
 
+cp_label cp_number_text(cp_real value); /* with the fewest digits that read back as the value */
+
 /* Whether a value is a leaf. Call it for all ids in turn: the other values are the results of the nodes, in order, and *node counts
  * these. */
 bool cp_is_leaf(const cp_tape *tape, int id, int *node);

@@ -95,6 +95,6 @@ const cp_command cp_command_tape = {
     .example = "chain --out chain.html",
     .options = options,
     .without = "seed|quiet|json",
-    .first_words = "chain|fan-out|broadcast|conv-block|gaussian-head|second-order|wrn|wrn-sampler|wrn-penalty",
+    .first_words = "chain|fan-out|broadcast|perceptron|conv-block|gaussian-head|second-order|wrn|wrn-sampler|wrn-penalty",
     .run = run,
 };

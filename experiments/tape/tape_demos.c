@@ -54,6 +54,19 @@ static void record_broadcast(cp_tape *tape, cp_tape_demo_record *r) {
     r->loss = cp_mean(tape, cp_square(tape, small), CP_ALL, false);
 }
 
+static void record_perceptron(cp_tape *tape, cp_tape_demo_record *r) {
+    cp_tensor *x = asked(r, cp_variable(tape, (cp_real[]){0, 0, 0, 1, 1, 0, 1, 1}, CP_SHAPE(4, 2)), "x"); /* exclusive or */
+    cp_tensor *w1 = normal(r, tape, CP_SHAPE(2, 3), 1, "w1"), *b1 = normal(r, tape, CP_SHAPE(3), 0.5, "b1");
+    cp_tensor *w2 = normal(r, tape, CP_SHAPE(3, 2), 1, "w2"), *b2 = normal(r, tape, CP_SHAPE(2), 0.5, "b2");
+    cp_scope_begin(tape, "hidden");
+    cp_tensor *hidden = named(cp_tanh(tape, cp_add(tape, cp_matmul(tape, x, w1, 0), b1)), "h"); /* (4, 3) */
+    cp_scope_end(tape);
+    cp_scope_begin(tape, "out");
+    cp_tensor *logits = named(cp_add(tape, cp_matmul(tape, hidden, w2, 0), b2), "logits"); /* (4, 2) */
+    cp_scope_end(tape);
+    r->loss = cp_cross_entropy(tape, logits, (cp_labels){(int[]){0, 1, 1, 0}, 4});
+}
+
 static void record_conv_block(cp_tape *tape, cp_tape_demo_record *r) {
     enum { SIDE = 8, CHANNELS = 4 };
     cp_tensor *x = normal(r, tape, CP_SHAPE(2, SIDE, SIDE, CHANNELS), 1, "x");
@@ -138,6 +151,7 @@ const cp_tape_demo cp_tape_demos[] = {
     {"chain", "tanh(w x + b)^2 of numbers: the chain rule, step by step", record_chain},
     {"fan-out", "values that are used more than once: gradients add up", record_fan_out},
     {"broadcast", "a row plus a column times a number: what was repeated is summed", record_broadcast},
+    {"perceptron", "two layers on exclusive or: matrix products, labels, numbers to edit", record_perceptron},
     {"conv-block", "a residual block of two convolutions, with its weights", record_conv_block},
     {"gaussian-head", "class-conditional Gaussians: joint density, fit and density together", record_gaussian_head},
     {"second-order", "the square of a gradient, through a recorded sweep", record_second_order},

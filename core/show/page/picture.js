@@ -174,7 +174,10 @@ function thumbnailOf(picture) {
 
 const LINE = 8; /* numbers before a single row is broken */
 
-function numbersTable(picture) {
+const minus = text => text.replaceAll("-", "\u2212");
+
+/* With a key the cells can be found: data-cell is the key and the index. */
+function numbersTable(picture, key) {
   const layout = layoutOf(picture), bytes = bytesOfValues(picture, layout), tables = [];
   let i = 0;
   for (let t = 0; t < layout.tiles; t++) {
@@ -183,10 +186,12 @@ function numbersTable(picture) {
       let row = null;
       for (let c = 0; c < layout.columns; c++, i++) {
         if (c === 0 || (layout.rows === 1 && c % LINE === 0)) body.append(row = element("tr"));
-        const text = picture.values[layout.at(t, r, c)], color = cellColor(bytes[i]);
+        const index = layout.at(t, r, c), text = picture.values[index], color = cellColor(bytes[i]);
         const kind = text === "nan" ? "nan" : /inf/.test(text) ? "infinite" : null;
         const single = picture.values.length === 1;
-        const cell = element("td", {class: kind ?? (single ? "single" : null)}, text.replace("-", "\u2212"));
+        const cell = element(
+            "td", {class: kind ?? (single ? "single" : null), "data-cell": key === undefined ? null : `${key}:${index}`},
+            minus(text));
         if (!kind && !single) cell.style.cssText = `background:${css(color)};color:${textColorOn(color)}`;
         row.append(cell);
       }
@@ -211,22 +216,36 @@ function legend(picture) {
   return element("div", {class: "under"}, parts);
 }
 
-function bodyOf(picture) {
-  if (picture.released) return element("p", {class: "note"}, "Its values were released early.");
-  if (picture.values) return picture.values.length ? numbersTable(picture) : element("p", {class: "note"}, "It has no values.");
-  const numbers = `${countOf(picture).toLocaleString("en")} values, ${picture.low} to ${picture.high}, mean ${picture.mean}`;
-  const below = element("div", {class: "under"}, numbers);
-  if (!picture.cells) return below;
-  const canvas = heatMapOf(picture, 64);
-  const scale = Math.max(1, Math.min(14, Math.floor(260 / canvas.width), Math.floor(176 / canvas.height)));
-  canvas.style.width = `${canvas.width * scale}px`;
-  canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `Heat map: ${numbers}; shown: ${picture.part}`);
-  return element("div", {}, canvas, legend(picture), below, element("div", {class: "under"}, `shown: ${picture.part}`));
+const FEW_CELLS = 12; /* of which a crowded step still shows the numbers */
+
+/* What a crowded step shows instead of many numbers. */
+function mapInstead(picture) {
+  const finite = picture.values.map(Number).filter(Number.isFinite), scale = Math.max(0, ...finite.map(Math.abs));
+  return element("div", {class: "map-instead"}, heatMapOf(picture, 16), legend({scale: briefNumber(scale, 4)}));
 }
 
-function figureOf(picture, name, what, isGradient) {
+/* `limit` is a share of the largest size. */
+function scaleCanvas(canvas, limit) {
+  const scale = Math.min(14, 260 * limit / canvas.width, 176 * limit / canvas.height);
+  canvas.style.width = `${canvas.width * (scale > 1 ? Math.floor(scale) : scale)}px`;
+}
+
+function bodyOf(picture, key) {
+  if (picture.released) return element("p", {class: "note"}, "Its values were released early.");
+  if (picture.values?.length > FEW_CELLS) return element("div", {}, numbersTable(picture, key), mapInstead(picture));
+  if (picture.values) return picture.values.length ? numbersTable(picture, key) : element("p", {class: "note"}, "It has no values.");
+  const numbers = minus(`${countOf(picture).toLocaleString("en")} values, ${picture.low} to ${picture.high}, mean ${picture.mean}`);
+  const below = element("div", {class: "under extra"}, numbers);
+  if (!picture.cells) return element("div", {class: "under"}, numbers);
+  const canvas = heatMapOf(picture, 64);
+  scaleCanvas(canvas, 1);
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `Heat map: ${numbers}; shown: ${picture.part}`);
+  return element("div", {}, canvas, legend(picture), below, element("div", {class: "under extra"}, `shown: ${picture.part}`));
+}
+
+function figureOf(picture, name, what, isGradient, key) {
   return element(
       "figure", {class: isGradient ? "gradient" : null},
-      element("figcaption", {}, element("b", {}, name), ` ${shapeText(picture.dims)} ${what}`), bodyOf(picture));
+      element("figcaption", {}, element("b", {}, name), ` ${shapeText(picture.dims)} ${what}`), bodyOf(picture, key));
 }

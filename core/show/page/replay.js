@@ -3,6 +3,7 @@
 const page = name => document.getElementById(name), json = page("replay").textContent;
 const replay = JSON.parse(json), values = replay.values;
 replay.size = json.length;
+assignScopes(replay);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /* ---- the steps: start, one per value, the seed, one per rule, end ---- */
@@ -50,7 +51,7 @@ function describe(s) {
   if (s === 0) return describeStart(replay);
   if (s < SEED) return values[s - 1].op ? describeNode(replay, values[s - 1]) : describeLeaf(replay, values[s - 1]);
   if (s === SEED) return describeSeed(replay);
-  if (s < END) return describeRule(replay, replay.sweep[s - SEED - 1], gradientsBefore(s));
+  if (s < END) return describeRule(replay, replay.sweep[s - SEED - 1], gradientsBefore(s), s);
   return describeEnd(replay, gradientsBefore(s));
 }
 
@@ -64,6 +65,7 @@ function subject(s) {
 
 const MAX_SHOWN = 800, AROUND = 150;
 let shown = {from: 0, to: 0, graph: null, rows: new Map()};
+let open = openAtFirst(replay);
 
 function shownText(from, to) {
   return to - from === values.length ? "" : `Values ${from + 1} to ${to} of ${values.length} are shown.`;
@@ -76,7 +78,8 @@ function listingRow(id) {
       "tr", {"data-id": id}, element("th", {scope: "row", title: value.name}, element("button", {type: "button"}, value.name)),
       element("td", {}, value.op ?? value.kind), element("td", {}, shapeText(value.picture.dims)), element("td", {}, from),
       element("td", {class: "v"}), element("td", {class: "g"}),
-      element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""));
+      element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""),
+      element("td", {class: "scope"}, scopeName(replay, value)));
   row.addEventListener("click", () => choose(id));
   return row;
 }
@@ -88,12 +91,62 @@ function showPart(around) {
   shown = {
     from,
     to,
-    graph: drawGraph(values, from, to, choose, document.querySelector("#graph .scroll").clientWidth - 14),
+    graph: drawGraph(replay, from, to, open, choose, enter),
     rows: new Map(ids.map(id => [id, listingRow(id)]))
   };
   document.querySelector("#graph .scroll").replaceChildren(shown.graph.svg);
+  zoomApply();
   document.querySelector("#listing tbody").replaceChildren(...shown.rows.values());
   for (const note of document.querySelectorAll(".range")) note.textContent = shownText(from, to);
+}
+
+/* ---- zoom, and scopes that open ---- */
+
+const MIN_SCALE = 0.7; /* for a graph that is too wide, unless it was asked to fit */
+let zoom = "width"; /* to the frame's width, "fit" to the frame, or a number */
+
+function zoomScale() {
+  const frame = document.querySelector("#graph .scroll"), {width, height} = shown.graph;
+  const wide = (frame.clientWidth - 14) / width, high = (frame.clientHeight - 4) / height, limit = document.body.classList.contains("presenting") ? 1.5 : 1;
+  return zoom === "fit" ? Math.min(limit, wide, high) : zoom === "width" ? Math.min(limit, Math.max(MIN_SCALE, wide)) : zoom;
+}
+
+function zoomApply() {
+  const scale = shown.graph.scale = zoomScale();
+  shown.graph.svg.setAttribute("width", shown.graph.width * scale);
+  shown.graph.svg.setAttribute("height", shown.graph.height * scale);
+  page("fit").setAttribute("aria-pressed", String(zoom === "fit"));
+}
+
+/* The point of the graph at (x, y) of the frame stays there. */
+function zoomBy(factor, x, y) {
+  const frame = document.querySelector("#graph .scroll"), before = shown.graph.scale;
+  zoom = Math.max(0.08, Math.min(3, before * factor));
+  zoomApply();
+  const ratio = shown.graph.scale / before;
+  frame.scrollTo((frame.scrollLeft + x) * ratio - x, (frame.scrollTop + y) * ratio - y);
+}
+
+function zoomToggle() {
+  zoom = zoom === "fit" ? "width" : "fit";
+  zoomApply();
+  follow(subject(now));
+}
+
+function redraw() {
+  shown.graph = null;
+  paint(now);
+}
+
+function enter(scope) {
+  open.add(scope);
+  redraw();
+}
+
+function scopesToggle() {
+  const every = replay.scopes.map((_, i) => i + 1);
+  open = every.every(scope => open.has(scope)) ? new Set() : new Set(every);
+  redraw();
 }
 
 /* Goes to a value's forward step, or in the sweep to the step of its rule. */
@@ -110,17 +163,32 @@ function paintRow(id, row, seen, s) {
   cell.textContent = gradient ? shortText(gradient, 36) : skipped ? "skipped" : "";
 }
 
-function paintBox(id, box, seen, s, touched) {
+const edgeClass = names => names.filter(Boolean).join(" ");
+
+/* A closed scope shows how far it is. */
+function paintScope(box, seen, s) {
+  const nodes = box.item.ids.filter(id => values[id].op), computed = nodes.filter(id => s > id).length, swept = nodes.filter(id => seen.has(id)).length;
+  box.number.textContent = computed < nodes.length ? `${computed} of ${countText(nodes.length, "node", "nodes")}` : countText(nodes.length, "node", "nodes");
+  box.g.textContent = s >= SEED && swept ? `∂ of ${swept === nodes.length ? "all" : swept}` : "";
+}
+
+function paintValue(id, box, seen, s) {
   const value = values[id], there = s > id, gradient = seen.get(id);
-  box.group.setAttribute("class", [
-    "box", value.op ? "" : "leaf", there ? "" : "later", id === subject(s) ? "now" : "", gradient ? "has-gradient" : "",
-    touched.has(id) ? "touched" : "", replay.skipped.has(id) ? "skipped" : "", s >= SEED ? "swept" : ""
-  ].join(" "));
   const address = there ? thumbnailOf(value.picture) : "", room = Math.floor((box.wide - (address ? 50 : 18)) / 7.3);
-  box.number.textContent = there ? shortText(value.picture, room) : shapeText(value.picture.dims);
-  box.g.textContent = gradient ? `∂ ${shortText(gradient, room - 2)}` : "";
+  box.number.textContent = minus(there ? shortText(value.picture, room) : shapeText(value.picture.dims));
+  box.g.textContent = gradient ? minus(`∂ ${shortText(gradient, room - 2)}`) : "";
   if (address) box.image.setAttribute("href", address);
   else box.image.removeAttribute("href");
+}
+
+function paintBox(box, seen, s, touched) {
+  const {ids, leaf, scope} = box.item, any = test => ids.some(test), every = test => ids.every(test);
+  box.group.setAttribute("class", edgeClass([
+    "box", leaf && "leaf", scope && "closed", !any(id => s > id) && "later", any(id => id === subject(s)) && "now", any(id => seen.has(id)) && "has-gradient",
+    any(id => touched.has(id)) && "touched", every(id => replay.skipped.has(id)) && "skipped", s >= SEED && "swept", any(id => live.faults?.has(id)) && "fault"
+  ]));
+  if (scope) paintScope(box, seen, s);
+  else paintValue(ids[0], box, seen, s);
 }
 
 function paintEdges(s) {
@@ -128,10 +196,10 @@ function paintEdges(s) {
         ran = new Map(replay.sweep.slice(0, Math.max(0, s - SEED))
                           .map(rule => [rule.id, new Set(rule.parts.map(part => values[rule.id].inputs[part.input]))]));
   for (const edge of shown.graph.edges) {
-    const back = ran.get(edge.id)?.has(edge.input);
-    const current = edge.id === id && s !== SEED && (s < SEED || back);
-    edge.path.setAttribute(
-        "class", `edge ${s > edge.id ? "" : "later"} ${back ? "back" : ""} ${edge.long ? "long" : ""} ${current ? "now" : ""}`);
+    const isBack = ([input, to]) => ran.get(to)?.has(input), back = edge.pairs.some(isBack), there = edge.pairs.some(([, to]) => s > to);
+    const current = s !== SEED && edge.pairs.some(pair => pair[1] === id && (s < SEED || isBack(pair)));
+    edge.path.setAttribute("class", edgeClass(["edge", !there && "later", back && "back", edge.long && "long", current && "now"]));
+    edge.path.setAttribute("marker-end", `url(#head-${current ? "current" : back ? "swept" : "plain"})`);
   }
 }
 
@@ -183,10 +251,13 @@ function drawCurve() {
     svg.append(
         svgElement("path", {d: area, "clip-path": `url(#${part})`, style: `fill:var(${color}-soft)`}),
         svgElement("path", {d: line, "clip-path": `url(#${part})`, style: `fill:none;stroke:var(${color});stroke-width:1.6`}));
+  const divide = x(SEED - 0.5), most = `${bytesText(max)} at most`, letters = text => 7.2 * text.length + 8; /* about their width */
+  const room = width - letters(most) - divide;
   svg.append(
-      svgElement("line", {x1: x(SEED - 0.5), x2: x(SEED - 0.5), y1: 0, y2: height - foot, style: "stroke:var(--line)"}),
-      svgElement("text", {x: 4, y: height - 3}, "forward"), svgElement("text", {x: x(SEED - 0.5) + 4, y: height - 3}, "backward"),
-      svgElement("text", {x: width - 4, y: height - 3, "text-anchor": "end"}, `${bytesText(max)} at most`));
+      svgElement("line", {x1: divide, x2: divide, y1: 0, y2: height - foot, style: "stroke:var(--line)"}),
+      divide > letters("forward") ? svgElement("text", {x: 4, y: height - 3}, "forward") : "",
+      room > letters("backward") ? svgElement("text", {x: divide + 4, y: height - 3}, "backward") : "",
+      svgElement("text", {x: width - 4, y: height - 3, "text-anchor": "end"}, most));
   marker = {
     line: svgElement("line", {y1: 0, y2: height - foot, style: "stroke:var(--text);stroke-width:1.5"}),
     dot: svgElement("circle", {r: 4, style: "fill:var(--text)"}),
@@ -223,8 +294,21 @@ function touchedAt(s) {
   return new Set(s > 0 && s < SEED ? inputsOf(values[s - 1]) : []);
 }
 
+const FITS = [1.3, 1, 0.8, 0.64, 0.5, 0.4, 0.35, 0.28, 0.22];
+
+/* Makes the pictures of a step, and then its text, smaller until it needs no scrolling. There is no limit in a narrow window. */
+function fitPanel() {
+  const panel = page("panel"), canvases = [...panel.querySelectorAll("canvas")];
+  for (const [level, limit] of FITS.entries()) {
+    if (level === 0 && innerWidth <= 900) continue;
+    panel.dataset.fit = level;
+    for (const canvas of canvases) scaleCanvas(canvas, limit);
+    if (panel.scrollHeight <= panel.clientHeight) return;
+  }
+}
+
 function paint(s) {
-  const description = describe(s), seen = gradientsUpTo(s), touched = touchedAt(s), id = subject(s);
+  const description = describe(s), seen = gradientsUpTo(predicting(s) ? s - 1 : s), touched = touchedAt(s), id = subject(s);
   document.body.dataset.phase = s < SEED ? "forward" : "backward";
   document.documentElement.dataset.step = s;
   page("slider").value = s;
@@ -241,9 +325,10 @@ function paint(s) {
   page("step").replaceChildren(...description.body.flat().filter(Boolean));
   if (!playing && document.activeElement !== page("slider")) page("announcement").textContent = description.announcement; /* the slider announces itself */
   page("panel").scrollTop = 0;
+  fitPanel();
   if (!shown.graph || (id >= 0 && (id < shown.from || id >= shown.to))) showPart(Math.max(0, id));
   for (const [each, row] of shown.rows) paintRow(each, row, seen, s);
-  for (const [each, box] of shown.graph.boxes) paintBox(each, box, seen, s, touched);
+  for (const box of shown.graph.items) paintBox(box, seen, s, touched);
   paintEdges(s);
   paintCurve(s);
   if (id >= 0) follow(id);
@@ -287,17 +372,88 @@ const keys = {
   ArrowRight: () => step(1),
   Home: () => step(-Infinity),
   End: () => step(Infinity),
-  " ": () => play(!playing)
+  " ": () => play(!playing),
+  p: () => predictSet(!predict.on),
+  f: () => zoomToggle(),
+  l: () => present(!document.body.classList.contains("presenting"))
 };
 
 document.addEventListener("keydown", event => {
-  const own = event.target.closest?.("input, select, button");
+  const own = event.target.closest?.("input, select, button, summary");
   if (!keys[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (own && (own.matches("select") || (own.matches("button") && event.key === " ") || (own.matches("input") && event.key !== " ")))
+  if (own && (own.matches("select, summary, input[type=text], input[type=checkbox]") || (own.matches("button") && event.key === " ") || (own.matches("input") && event.key !== " ")))
     return;
   event.preventDefault();
   keys[event.key]();
 });
+
+/* ---- tabs, and the large view ---- */
+
+const TABS = ["panel", "listing", "live"];
+
+function tabChoose(name) {
+  for (const tab of TABS) {
+    page(tab).hidden = tab !== name;
+    page(`tab-${tab}`).setAttribute("aria-selected", String(tab === name));
+    page(`tab-${tab}`).tabIndex = tab === name ? 0 : -1;
+  }
+  if (name === "live") livePanel();
+  if (now >= 0) {
+    fitPanel();
+    follow(subject(now));
+  }
+}
+
+for (const [i, tab] of TABS.entries()) {
+  page(`tab-${tab}`).addEventListener("click", () => tabChoose(tab));
+  page(`tab-${tab}`).addEventListener("keydown", event => {
+    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const next = TABS[(i + by + TABS.length) % TABS.length];
+    tabChoose(next);
+    page(`tab-${next}`).focus();
+  });
+}
+
+/* Large text, only graph and step: for a projector. */
+function present(on) {
+  document.body.classList.toggle("presenting", on);
+  page("present").setAttribute("aria-pressed", String(on));
+  if (on && document.documentElement.requestFullscreen) document.documentElement.requestFullscreen().catch(() => {});
+  if (!on && document.fullscreenElement) document.exitFullscreen();
+  tabChoose("panel");
+  drawCurve();
+  redraw();
+}
+
+/* Dragging moves the graph; the wheel with Ctrl zooms. */
+function panning(frame) {
+  let from = null, moved = false;
+  frame.addEventListener("pointerdown", event => {
+    if (event.pointerType !== "mouse" || event.button !== 0) return;
+    from = {x: event.clientX, y: event.clientY, left: frame.scrollLeft, top: frame.scrollTop};
+    moved = false;
+  });
+  addEventListener("pointermove", event => {
+    if (!from) return;
+    const dx = event.clientX - from.x, dy = event.clientY - from.y;
+    moved = moved || Math.hypot(dx, dy) > 5;
+    if (moved) frame.scrollTo(from.left - dx, from.top - dy);
+  });
+  addEventListener("pointerup", () => from = null);
+  frame.addEventListener("click", event => {
+    if (moved) event.stopPropagation();
+    moved = false;
+  }, true);
+  frame.addEventListener("wheel", event => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const box = frame.getBoundingClientRect();
+    zoomBy(event.deltaY < 0 ? 1.15 : 1 / 1.15, event.clientX - box.left, event.clientY - box.top);
+  }, {passive: false});
+}
 
 function fromAddress() {
   const found = /^#(?:(end)|step=(\d+))$/.exec(location.hash);
@@ -305,7 +461,7 @@ function fromAddress() {
 }
 
 document.title = replay.title;
-page("title").textContent = replay.title;
+page("title").textContent = page("title").title = replay.title;
 page("about").textContent = `${countText(values.filter(value => value.op).length, "node", "nodes")}, ${
     countText(values.filter(value => !value.op).length, "leaf", "leaves")}, ${replay.number}`;
 page("slider").max = END;
@@ -317,16 +473,24 @@ page("forward").addEventListener("click", () => step(1));
 page("last").addEventListener("click", () => step(Infinity));
 page("speed").addEventListener("change", () => playing && play(true));
 page("slider").addEventListener("input", event => jump(Number(event.target.value)));
+page("predict").addEventListener("click", () => predictSet(!predict.on));
+page("present").addEventListener("click", () => present(!document.body.classList.contains("presenting")));
+page("fit").addEventListener("click", zoomToggle);
+page("zoom-in").addEventListener("click", () => zoomBy(1.25, 0, 0));
+page("zoom-out").addEventListener("click", () => zoomBy(0.8, 0, 0));
+page("scopes").hidden = !replay.scopes.length;
+page("scopes").addEventListener("click", scopesToggle);
+panning(document.querySelector("#graph .scroll"));
 addEventListener("hashchange", () => jump(fromAddress()));
 let wide = innerWidth;
 addEventListener("resize", () => {
-  if (innerWidth === wide) return; /* a phone's address bar appeared or disappeared */
+  if (innerWidth === wide && innerWidth < 900) return; /* a phone's address bar appeared or disappeared */
   wide = innerWidth;
-  shown.graph = null;
   drawCurve();
-  paint(now);
+  redraw();
 });
 darkness.addEventListener("change", () => paint(now));
+tabChoose("panel");
 drawCurve();
 go(fromAddress());
 settled = true;
