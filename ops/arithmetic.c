@@ -111,8 +111,7 @@ static void where_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     if (cp_needs(node, 2)) gin[2] = cp_sum_to(at, cp_where(at, condition, zero, g), b->shape);
 }
 
-CP_OP(where, .formula = "condition != 0 ? a : b", .keeps = {0, A, A}, .constants = A,
-      .rule = "a: condition ? g : 0; b: condition ? 0 : g",
+CP_OP(where, .formula = "a != 0 ? b : c", .keeps = {0, A, A}, .constants = A, .rule = "b: a != 0 ? g : 0; c: a != 0 ? 0 : g",
       .words = "The gradient of each value goes to the input that was chosen; the other gets 0.");
 
 cp_tensor *(cp_where)(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b) {

@@ -54,6 +54,7 @@ typedef struct replay {
     cp_json_writer   w;
     sources          sources;
     size_t           cells; /* of a picture */
+    bool             exact; /* all tensors are small enough for the page to compute with them */
     const cp_tensor *g;     /* the gradient that the current rule got */
     bool             added; /* its current part is added to an earlier one */
     size_t           high;  /* bytes in use after the rule's last part */
@@ -65,7 +66,7 @@ static void put_picture(replay *r, const char *key, const cp_tensor *t) { cp_pic
 
 /* All digits, for a page that computes with the values itself. */
 static void put_exact(replay *r, const cp_tensor *t) {
-    if (!t->data || t->size > CP_VALUES_MAX) return;
+    if (!r->exact || !t->data || t->size > CP_VALUES_MAX) return;
     cp_json_put_array(&r->w, "exact");
     for (size_t i = 0; i < t->size; i++) cp_json_put_string(&r->w, NULL, cp_number_text(t->data[i]).s);
     cp_json_put_end(&r->w);
@@ -295,9 +296,18 @@ static bool put_replay(replay *r, cp_tensor *loss, const cp_tape_page *page) {
     return ok;
 }
 
+static bool all_small(const cp_tape *tape) {
+    for (int id = 0; id < tape->value_count; id++)
+        if (tape->values[id]->size > CP_VALUES_MAX) return false;
+    return true;
+}
+
 bool(cp_tape_html_with)(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page) {
     if (!cp_show_check(at, "tape_html", file) || !cp_check(at, "tape_html", 1, &loss)) return false;
-    replay r = {.at = at, .sources = {.known = page.file, .text = page.source}, .cells = cells_per_picture(at.tape)};
+    replay r = {.at = at,
+                .sources = {.known = page.file, .text = page.source},
+                .cells = cells_per_picture(at.tape),
+                .exact = all_small(at.tape)};
     bool   ok = find_leaves(&r) && put_replay(&r, loss, &page) && write_page(&r, file);
     free(r.leaves);
     free(r.grads);

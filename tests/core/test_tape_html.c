@@ -134,7 +134,7 @@ static void a_page_shows_ops_rules_and_the_callers_line(void) {
     TEST_ASSERT_EQUAL_STRING("tanh a", text(node, "formula"));
     TEST_ASSERT_EQUAL_STRING("g (1 - out^2)", text(node, "rule"));
     TEST_ASSERT_NOT_EQUAL(0, *text(node, "words"));
-    TEST_ASSERT_EQUAL_STRING("the result", cp_json_string(cp_json_get(node, "keeps")->first, ""));
+    TEST_ASSERT_EQUAL_STRING("out", cp_json_string(cp_json_get(node, "keeps")->first, ""));
     TEST_ASSERT_EQUAL_STRING(__FILE__, text(node, "file"));
     TEST_ASSERT_EQUAL_INT(line, cp_json_integer(cp_json_get(node, "line"), 0));
     TEST_ASSERT_EQUAL_INT(loss->id, cp_json_integer(cp_json_get(replay, "loss"), -1));
@@ -237,6 +237,59 @@ static void a_value_that_an_op_takes_as_a_constant_keeps_its_name(void) {
     cp_tensor *x = variable(3, "x"), *e = cp_exp(tape, x), *gated = cp_gate(tape, x, e, 0);
     write_page(sum(gated));
     TEST_ASSERT_EQUAL_STRING("%1", text(cp_json_at(cp_json_get(value(gated->id), "inputs"), 1), "name"));
+}
+
+static void what_an_op_saved_is_on_the_page(void) {
+    cp_tensor *x = cp_reshape(tape, variable(6, "x"), CP_SHAPE(2, 3)), *scaled = cp_affine(tape, x, (cp_real)0.1, -3);
+    cp_tensor *product = cp_matmul(tape, scaled, scaled, CP_TRANSPOSE_B),
+              *loss = cp_cross_entropy(tape, product, (cp_labels){(int[]){1, 0}, 2});
+    write_page(loss);
+    const cp_json *saved = cp_json_get(value(scaled->id), "attributes");
+    TEST_ASSERT_EQUAL_STRING("0.1", text(saved, "scale"));
+    TEST_ASSERT_EQUAL_STRING("-3", text(saved, "shift"));
+    TEST_ASSERT_EQUAL_INT64(
+        1, cp_json_integer(cp_json_at(cp_json_get(cp_json_get(value(product->id), "attributes"), "transposed"), 1), -1));
+    const cp_json *labels = cp_json_get(cp_json_get(value(loss->id), "attributes"), "labels");
+    TEST_ASSERT_EQUAL_UINT64(2, labels->count);
+    TEST_ASSERT_EQUAL_INT64(1, cp_json_integer(cp_json_at(labels, 0), -1));
+}
+
+/* For computing with them: cp_real values read back as they were. */
+static void leaves_have_all_their_digits_if_all_tensors_are_small(void) {
+    cp_real    third = (cp_real)1 / 3;
+    cp_tensor *x = cp_variable(tape, (cp_real[]){third, (cp_real)0.1, (cp_real)-INFINITY, (cp_real)NAN}, CP_SHAPE(4)),
+              *loss = sum(cp_exp(tape, x));
+    write_page(loss);
+    const cp_json *exact = cp_json_get(value(0), "exact");
+    TEST_ASSERT_EQUAL_UINT64(4, exact->count);
+    TEST_ASSERT_TRUE((cp_real)strtod(cp_json_string(cp_json_at(exact, 0), ""), NULL) == third);
+    TEST_ASSERT_EQUAL_STRING("0.1", cp_json_string(cp_json_at(exact, 1), ""));
+    TEST_ASSERT_EQUAL_STRING("-inf", cp_json_string(cp_json_at(exact, 2), ""));
+    TEST_ASSERT_EQUAL_STRING("nan", cp_json_string(cp_json_at(exact, 3), ""));
+    TEST_ASSERT_NULL(cp_json_get(value(loss->id), "exact"));
+    cp_json_free(replay);
+    free(page);
+    write_page(cp_add(tape, loss, sum(variable(65, "many"))));
+    TEST_ASSERT_NULL(cp_json_get(value(0), "exact"));
+}
+
+static void nodes_name_their_scopes(void) {
+    cp_tensor *x = variable(3, "x");
+    cp_scope_begin(tape, "outer");
+    cp_scope_begin(tape, "inner <");
+    cp_tensor *inner = cp_exp(tape, x);
+    cp_scope_end(tape);
+    cp_tensor *outer = cp_exp(tape, inner);
+    cp_scope_end(tape);
+    cp_tensor *loss = sum(outer);
+    write_page(loss);
+    const cp_json *scopes = cp_json_get(replay, "scopes");
+    TEST_ASSERT_EQUAL_UINT64(2, scopes->count);
+    TEST_ASSERT_EQUAL_STRING("inner <", text(cp_json_at(scopes, 1), "name"));
+    TEST_ASSERT_EQUAL_INT64(1, cp_json_integer(cp_json_get(cp_json_at(scopes, 1), "parent"), -1));
+    TEST_ASSERT_EQUAL_INT64(2, cp_json_integer(cp_json_get(value(inner->id), "scope"), 0));
+    TEST_ASSERT_EQUAL_INT64(1, cp_json_integer(cp_json_get(value(outer->id), "scope"), 0));
+    TEST_ASSERT_NULL(cp_json_get(value(loss->id), "scope"));
 }
 
 static void a_norm_shows_its_statistics_by_name(void) {
@@ -412,6 +465,9 @@ int main(void) {
     RUN_TEST(parameters_are_leaves_and_a_tape_frozen_later_ignores_them);
     RUN_TEST(a_recorded_sweep_is_part_of_the_record);
     RUN_TEST(a_value_that_an_op_takes_as_a_constant_keeps_its_name);
+    RUN_TEST(what_an_op_saved_is_on_the_page);
+    RUN_TEST(leaves_have_all_their_digits_if_all_tensors_are_small);
+    RUN_TEST(nodes_name_their_scopes);
     RUN_TEST(a_norm_shows_its_statistics_by_name);
     RUN_TEST(a_value_used_many_times_keeps_the_page_small);
     RUN_TEST(a_loss_that_is_a_leaf_has_no_rules);

@@ -341,6 +341,86 @@ static void a_tape_of_100000_nodes_takes_as_long_to_show_as_100_of_1000(void) {
     TEST_ASSERT_TRUE(linear);
 }
 
+/* ---- scopes ---- */
+
+static void a_scope_is_a_column_of_the_listing_and_layers_open_one(void) {
+    cp_params *params = cp_params_new();
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_linear  layer = cp_linear_make(params, "net.layer0", (cp_linear_config){.in = 2, .out = 1, .no_bias = true}, &rng);
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(1, 2));
+    x->name = "x";
+    cp_scope_begin(tape, "outer");
+    cp_tensor *y = cp_linear_forward(tape, &layer, x), *z = cp_exp(tape, y);
+    cp_scope_end(tape);
+    cp_tensor *after = cp_exp(tape, z);
+    y->name = "y", z->name = "z", after->name = "after";
+    listing();
+    expect_line("value", "value op shape bytes keeps from needed for scope");
+    char last[64];
+    snprintf(last, sizeof last, "%zu", sizeof(cp_real));
+    char expected[200];
+    snprintf(expected, sizeof expected,
+             "y matmul (1, 1) %s x net.layer0.weight x (1, 2), net.layer0.weight (2, 1) x net.layer0.weight net.layer0", last);
+    expect_line("y", expected);
+    snprintf(expected, sizeof expected, "z exp (1, 1) %s out y (1, 1) x net.layer0.weight outer", last);
+    expect_line("z", expected);
+    snprintf(expected, sizeof expected, "after exp (1, 1) %s out z (1, 1) x net.layer0.weight", last);
+    expect_line("after", expected);
+    cp_params_free(params);
+}
+
+static void the_nodes_of_a_recorded_sweep_have_the_scopes_of_their_nodes(void) {
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2)), *slope;
+    cp_scope_begin(tape, "squares");
+    cp_tensor *y = cp_square(tape, x);
+    cp_scope_end(tape);
+    cp_tensor *loss = cp_sum(tape, cp_exp(tape, y), CP_ALL, false);
+    TEST_ASSERT_TRUE(cp_grad_recorded(tape, loss, &x, 1, &slope));
+    slope->name = "slope";
+    listing();
+    TEST_ASSERT_EQUAL_INT(3, occurrences(text, " squares\n")); /* the square, and its rule's scale and product */
+    TEST_ASSERT_GREATER_THAN_INT(0, occurrences(text, " gradient\n"));
+}
+
+static void scopes_must_match_and_a_reset_closes_them(void) {
+    errors_catch();
+    cp_scope_end(tape);
+    expect_error("no scope is open");
+    cp_scope_begin(tape, NULL);
+    expect_error("the name is NULL");
+    cp_scope_begin((cp_tape *)NULL, "a");
+    expect_error("the tape is NULL");
+    cp_scope_end((cp_tape *)NULL);
+    expect_error("the tape is NULL");
+    cp_tape_reset(tape);
+    cp_scope_begin(tape, "a");
+    cp_tape_reset(tape);
+    cp_scope_end(tape);
+    expect_error("no scope is open");
+    errors_release();
+}
+
+static void a_paused_tape_keeps_no_scopes_and_long_names_are_cut(void) {
+    size_t bytes = cp_tape_bytes(tape);
+    cp_tape_pause(tape, true);
+    for (int i = 0; i < 1000; i++) {
+        cp_scope_begin(tape, "a");
+        cp_scope_begin(tape, "b");
+        cp_scope_end(tape);
+        cp_scope_end(tape);
+    }
+    cp_tape_pause(tape, false);
+    TEST_ASSERT_EQUAL_UINT64(bytes, cp_tape_bytes(tape));
+    char name[2 * CP_SCOPE_NAME];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    cp_scope_begin(tape, name);
+    cp_exp(tape, cp_variable(tape, (cp_real[]){1}, CP_SHAPE(1)));
+    listing();
+    const char *end = strchr(strstr(text, "nnn"), '\n');
+    TEST_ASSERT_EQUAL_INT64(CP_SCOPE_NAME - 1, end - strstr(text, "nnn"));
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_listing_has_op_shape_bytes_keeps_inputs_and_leaves);
@@ -361,5 +441,9 @@ int main(void) {
     RUN_TEST(a_very_long_name_is_truncated);
     RUN_TEST(graphviz_accepts_the_graph);
     RUN_TEST(a_tape_of_100000_nodes_takes_as_long_to_show_as_100_of_1000);
+    RUN_TEST(a_scope_is_a_column_of_the_listing_and_layers_open_one);
+    RUN_TEST(the_nodes_of_a_recorded_sweep_have_the_scopes_of_their_nodes);
+    RUN_TEST(scopes_must_match_and_a_reset_closes_them);
+    RUN_TEST(a_paused_tape_keeps_no_scopes_and_long_names_are_cut);
     return UNITY_END();
 }

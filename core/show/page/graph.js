@@ -184,7 +184,7 @@ function boxOf(replay, item, place, wide, x, y) {
   const title = scope ? scope.name : value.name, op = scope ? "" : value.op ?? value.kind;
   const name = shortName(title, Math.floor((wide - 16) / 7.4)), room = Math.floor((wide - 16) / 7.4) - name.length;
   const first = svgElement("text", {x: 10, y: 18}, name);
-  first.append(svgElement("tspan", {class: "op"}, room > 4 ? ` ${op.length > room - 1 ? op.slice(0, room - 2) + "…" : op}` : ""));
+  if (op) first.append(svgElement("tspan", {class: "op"}, room > 4 ? ` ${op.length > room - 1 ? op.slice(0, room - 2) + "…" : op}` : ""));
   return svgElement(
       "g", {class: "box", transform: `translate(${x - wide / 2},${y})`},
       svgElement("title", {}, scope ? `${scope.name}: ${countText(nodes, "node", "nodes")}; click to open` :

@@ -77,7 +77,7 @@ function withoutOmitted(value, text) {
     if (value.inputs[i] !== null || !name || !text) return;
     text = text.replace(new RegExp(` \\+ ${name}\\b`), "").replace(new RegExp(`\\b${name}(\\[\\w\\])? (\\+ )?`), "");
   });
-  return text;
+  return text?.replace(/^(\w+) with \1 = /, "");
 }
 
 /* The formula of a result ("out") or of the gradient of an input, with names. */
@@ -191,9 +191,11 @@ function hintAt(line, figures) {
 
 /* ---- what a rule reads ---- */
 
+/* Labels and axes; formulas have the single numbers, and what is transposed. */
 function savedText(value) {
   return Object.entries(value.attributes)
-      .map(([name, saved]) => `${name} ${Array.isArray(saved) ? saved.join(", ") : minus(Number(Number(saved).toPrecision(4)).toString())}`)
+      .filter(([name, saved]) => Array.isArray(saved) && name !== "transposed")
+      .map(([name, saved]) => `${name} ${saved.join(", ")}`)
       .join("; ");
 }
 
@@ -310,7 +312,7 @@ function describeSeed(replay) {
     title: `The gradient of ${loss.name} is 1`,
     announcement: `The sweep starts: the gradient of ${loss.name} with respect to itself is 1.`,
     body: [
-      formula("seed", `d ${loss.name} / d ${loss.name} = 1`),
+      element("div", {class: "formula"}, element("b", {}, `\u2202${loss.name}`), " = ", `d ${loss.name} / d ${loss.name} = 1`),
       paragraph(
           "The sweep starts at the end of the record and visits the nodes in reverse. Each rule turns the gradient of its " +
           "result into gradients of its inputs."),
@@ -357,7 +359,7 @@ function describeRule(replay, rule, before, step) {
   }
   return {
     title: `Back through ${value.name} = ${callText(replay, value)}`,
-    announcement: hidden ? `Back through ${value.name}, ${value.op}: predict what ${listText(names)} gets.` :
+    announcement: hidden ? `Back through ${value.name}, ${value.op}: predict what ${listText(names)} ${names.length > 1 ? "get" : "gets"}.` :
                            `Back through ${value.name}, ${value.op}: ${
                                rule.parts.map((part, i) => `${names[i]} ${part.sum ? "now has" : "gets"} ${shortText(part.sum ?? part.picture, 40)}`)
                                    .join("; ")}.`,

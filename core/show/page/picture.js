@@ -172,7 +172,7 @@ function thumbnailOf(picture) {
 
 /* ---- figures ---- */
 
-const LINE = 8; /* numbers before a single row is broken */
+const lineLength = () => innerWidth > 900 ? 8 : 4; /* numbers before a single row is broken */
 
 const minus = text => text.replaceAll("-", "\u2212");
 
@@ -185,7 +185,7 @@ function numbersTable(picture, key) {
     for (let r = 0; r < layout.rows; r++) {
       let row = null;
       for (let c = 0; c < layout.columns; c++, i++) {
-        if (c === 0 || (layout.rows === 1 && c % LINE === 0)) body.append(row = element("tr"));
+        if (c === 0 || (layout.rows === 1 && c % lineLength() === 0)) body.append(row = element("tr"));
         const index = layout.at(t, r, c), text = picture.values[index], color = cellColor(bytes[i]);
         const kind = text === "nan" ? "nan" : /inf/.test(text) ? "infinite" : null;
         const single = picture.values.length === 1;
