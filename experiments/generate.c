@@ -181,6 +181,9 @@ static bool walk(generation *g, cp_tape *tape, cp_status *status) {
 
 /* ---- the result ---- */
 
+/* Of the buffer, the softmax itself has chosen the chains of each class, so that its agreement says nothing. */
+static double agreement(const generation *g) { return 100.0 * g->agree / g->count; }
+
 static bool save_sheets(const generation *g, cp_status *status) {
     enum { MAX_COLUMNS = 20 };
     static const char *const starts[] = {"uniform noise", "the Gaussian of the training pixels", "the training's own chains"};
@@ -199,12 +202,14 @@ static bool save_sheets(const generation *g, cp_status *status) {
     }
     for (int i = 0; ok && i < columns; i++) cp_sheet_name_column(sheet, i, "%d", i);
     for (int f = 0; ok && f < g->frames; f++) cp_sheet_name_column(film, f, "%d", g->frame_moves[f]);
-    snprintf(caption, sizeof caption,
-             "%s: samples of p(x|c), one row per class, %d moves down the class's energy, from %s. None is "
-             "chosen by hand; the softmax gives %.0f %% of them the class of their row.",
-             g->trained->name, g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
+    int used =
+        snprintf(caption, sizeof caption,
+                 "%s: samples of p(x|c), one row per class, %d moves down the class's energy, from %s. None is chosen by hand",
+                 g->trained->name, g->sgld.steps, starts[g->from]);
+    snprintf(caption + used, sizeof caption - (size_t)used,
+             g->from == FROM_BUFFER ? "." : "; the softmax gives %.0f %% of them the class of their row.", agreement(g));
     ok = ok && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);
-    int used = snprintf(caption, sizeof caption, "The first chain of each class, from its start (left) to its end (right), after");
+    used = snprintf(caption, sizeof caption, "The first chain of each class, from its start (left) to its end (right), after");
     for (int f = 0; f < g->frames; f++)
         used += snprintf(caption + used, sizeof caption - (size_t)used, "%s %d",
                          f == g->frames - 1 ? " and"
@@ -252,8 +257,10 @@ static bool write_result(generation *g) {
     cp_table      *table = cp_table_new(2, "samples", "");
     cp_table_text(table, "images");
     cp_table_text(table, "%d of each of %d classes", g->per_class, g->classes);
-    cp_table_text(table, "given their class by the softmax");
-    cp_table_text(table, "%.1f %%", 100.0 * g->agree / g->count);
+    if (g->from != FROM_BUFFER) {
+        cp_table_text(table, "given their class by the softmax");
+        cp_table_text(table, "%.1f %%", agreement(g));
+    }
     cp_table_text(table, "mean energy E(x; c) at the start");
     cp_table_number(table, g->energy_first, 2);
     cp_table_text(table, "and at the end");
@@ -262,7 +269,7 @@ static bool write_result(generation *g) {
     cp_json_put_integer(&w, "classes", g->classes);
     cp_json_put_integer(&w, "per_class", g->per_class);
     cp_sampler_put(&g->sgld, &w, "sampler");
-    cp_json_put_number(&w, "agreement", 100.0 * g->agree / g->count);
+    if (g->from != FROM_BUFFER) cp_json_put_number(&w, "agreement", agreement(g));
     cp_json_put_number(&w, "energy_first", g->energy_first);
     cp_json_put_number(&w, "energy", g->energy);
     cp_json_put_integer(&w, "stuck", g->stuck);

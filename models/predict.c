@@ -21,9 +21,10 @@ static bool copy_out(const cp_tensor *from, double *to) {
     return from;
 }
 
-/* One forward pass gives all three. */
+/* One forward pass gives all. */
 bool cp_model_outputs(cp_tape *tape, const cp_model *model, cp_tensor *x, cp_outputs to) {
     cp_tensor *z = cp_net_forward(tape, model->net, x, CP_EVALUATION);
+    if (to.features && !copy_out(z, to.features)) return false;
     if (to.logits && !copy_out(cp_head_logits(tape, model->head, z), to.logits)) return false;
     if (!to.class_logits && !to.energy) return z;
     cp_tensor *negative = cp_neg(tape, cp_head_class_energy(tape, model->head, z));

@@ -40,6 +40,7 @@ typedef struct cp_outputs {
     double *logits;       /* (N, classes) */
     double *class_logits; /* (N, classes): minus the class energies */
     double *energy;       /* (N) */
+    double *features;     /* (N, features): what the head sees */
 } cp_outputs;
 bool cp_model_outputs(cp_tape *tape, const cp_model *model, cp_tensor *x, cp_outputs to);
 

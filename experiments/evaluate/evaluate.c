@@ -23,9 +23,10 @@ static const cp_option options[] = {
      .help = "groups of images: adds the metrics of each and the largest gap; a column that couplet import kept, such as site or scanner"},
     {.name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end|auto", .fallback = "auto",
      .help = "weights of a run: those with the minimum validation NLL after temperature scaling, or those at the end; auto: at the end with "
-             "--ood, otherwise selected"},
-    {.name = "ood", .kind = CP_OPTION_TEXT, .value = "OTHER",
-     .help = "image set for outlier detection, of the same size and channels: measures how well its images are distinguished from those of DATA"},
+             "--ood or --corrupt, otherwise selected"},
+    {.name = "ood", .kind = CP_OPTION_TEXT, .value = "OTHER,...",
+     .help = "image sets for outlier detection, of the same size and channels: measures how well their images are distinguished from those of DATA"},
+    {.name = "corrupt", .kind = CP_OPTION_FLAG, .help = "outlier detection and accuracy on copies with noise, blur, low contrast or rotated, at five strengths"},
     {0}};
 /* clang-format on */
 
@@ -107,17 +108,11 @@ static bool measure_noise(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     return ok;
 }
 
-static bool measure_outliers(cp_evaluation *e, cp_tape *tape, cp_status *status) {
-    if (!cp_scores_make(tape, e->trained->model, e->other_rows, &e->other_scores, status)) return false;
-    e->other_scores.groups = e->other->groups[e->split];
-    return finite_scores(&e->other_scores, e->other, status) && cp_outliers_measure(e, status);
-}
-
 static bool measure(cp_evaluation *e, cp_status *status) {
     cp_tape *tape = cp_tape_new();
     bool     ok = tape ? measure_split(e, tape, status) : cp_fail(status, "not enough memory for a tape");
     if (ok && cp_run_model_generative(e->trained)) ok = measure_chains(e, tape, status) && measure_noise(e, tape, status);
-    if (ok && e->other) ok = measure_outliers(e, tape, status);
+    ok = ok && cp_outliers_measure(e, tape, status);
     cp_tape_free(tape);
     return ok;
 }
@@ -187,8 +182,7 @@ static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
     return ok;
 }
 
-/* Widened to hold all but the outermost hundredth on either side, so that a few outliers do not squeeze the rest. */
-static cp_bins over_max(cp_bins bins, int n, const double *values) {
+cp_bins cp_bins_for(cp_bins bins, int n, const double *values) {
     double *sorted = n ? malloc((size_t)n * sizeof *sorted) : NULL;
     if (!sorted) return bins;
     memcpy(sorted, values, (size_t)n * sizeof *sorted);
@@ -207,9 +201,9 @@ static bool draw_energies(const cp_evaluation *e, cp_status *status) {
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Energies", .width = 420, .height = 220});
     cp_panel  *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "energy E(x), nats", .y_label = "share of images"});
     cp_bins    bins = {.count = 60, .share = true};
-    bins = over_max(bins, e->scores.n, e->scores.energies);
-    if (e->chains.at) bins = over_max(bins, e->chains.count, e->chains.at);
-    bins = over_max(bins, e->noise.count, e->noise.at);
+    bins = cp_bins_for(bins, e->scores.n, e->scores.energies);
+    if (e->chains.at) bins = cp_bins_for(bins, e->chains.count, e->chains.at);
+    bins = cp_bins_for(bins, e->noise.count, e->noise.at);
     draw_histogram(panel, 0, "data", e->scores.n, e->scores.energies, bins);
     draw_histogram(panel, 1, "chains", e->chains.count, e->chains.at, bins);
     draw_histogram(panel, 2, "uniform noise", e->noise.count, e->noise.at, bins);
@@ -222,34 +216,9 @@ static bool draw_energies(const cp_evaluation *e, cp_status *status) {
     return cp_figure_finish(figure, cp_run_path(e->run, "energies").s, status);
 }
 
-static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
-    if (!e->other) return true;
-    cp_figure *figure = cp_figure_new(
-        (cp_figure_config){.title = "Outlier detection",
-                           .caption = "Scores that should be higher for images of this set than for those of another; AUROC is the "
-                                      "probability that an image of this set has the higher one. 0.5 is chance; below it, the "
-                                      "other set looks more like the training images than this one's.",
-                           .width = 240,
-                           .height = 200});
-    for (int i = 0; i < CP_OUTLIERS; i++) {
-        const cp_outlier_score *s = &e->outliers[i];
-        char                    title[120];
-        if (!s->here) continue;
-        snprintf(title, sizeof title, "%s: AUROC %.3f", s->title, s->auroc.value);
-        cp_panel *panel =
-            cp_figure_panel(figure, (cp_panel_config){.title = title, .x_label = s->meaning, .y_label = "share of images"});
-        cp_bins bins = {.count = 30, .share = true};
-        bins = over_max(bins, e->scores.n, s->here);
-        bins = over_max(bins, e->other_scores.n, s->there);
-        draw_histogram(panel, 0, e->images->name, e->scores.n, s->here, bins);
-        draw_histogram(panel, 1, e->other->name, e->other_scores.n, s->there, bins);
-    }
-    return cp_figure_finish(figure, cp_run_path(e->run, "outliers").s, status);
-}
-
 static bool draw_figures(const cp_evaluation *e, cp_status *status) {
     return cp_measured_draw(CP_READINGS, e->measured, cp_images_splits[e->split], e->run, status) && draw_confusion(e, status) &&
-           draw_energies(e, status) && cp_points_draw(e, status) && draw_outliers(e, status);
+           draw_energies(e, status) && cp_points_draw(e, status) && cp_outliers_draw(e, status);
 }
 
 /* ---- the result ---- */
@@ -345,7 +314,6 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
         "it; the debiased ECE is without the noise that is expected.");
     cp_run_model_note(t, w, file);
     if (*images->warning.message) cp_note_put(w, file, "Warning: %s.", images->warning.message);
-    if (e->other && *e->other->warning.message) cp_note_put(w, file, "Warning: %s.", e->other->warning.message);
     if (t->model->about.md5 && strcmp(t->model->about.md5, images->md5) != 0)
         cp_note_put(w, file, "The model was trained on %s; %s is another set.", t->model->about.data, images->name);
     if (t->temperature == 1)
@@ -361,12 +329,12 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
                     t->shape.dims[1], images->height, images->width);
     if (!cp_run_model_generative(t))
         cp_note_put(w, file, "A %s model has no energies: their histogram%s left out.", t->model->config.head,
-                    e->other ? " and the density's AUROC are" : " is");
+                    e->outlier_count ? " and the density's AUROC are" : " is");
     else if (e->no_chains.message[0])
         cp_note_put(w, file, "The histogram of energies is without chains: %s.", e->no_chains.message);
     cp_points_put_notes(e, w, file);
     cp_groups_put_notes(e, w, file);
-    if (e->other) cp_outliers_put_notes(e, w, file);
+    cp_outliers_put_notes(e, w, file);
     cp_json_put_end(w);
 }
 
@@ -386,7 +354,7 @@ static bool write_result(cp_evaluation *e) {
     cp_table_conclude(metrics_table(e), &w, "table", file);
     cp_points_put(e, &w, file);
     cp_groups_put(e, &w, file);
-    if (e->other) cp_outliers_put(e, &w, file);
+    cp_outliers_put(e, &w, file);
     put_notes(e, &w, file);
     cp_json_put_end(&w);
     return cp_run_conclude(e->run, &w);
@@ -403,10 +371,10 @@ static const cp_split *rows_of(cp_images *images, int split, cp_status *status) 
 
 static bool load(cp_evaluation *e, cp_status *status) {
     const cp_options *o = e->options;
-    const char       *other = cp_option_text(o, "ood");
+    bool              outliers = cp_option_text(o, "ood") || cp_option_flag(o, "corrupt");
     e->split = cp_option_choice(o, "split");
     int weights = cp_option_choice(o, "weights");
-    if (weights > CP_WEIGHTS_END) weights = other ? CP_WEIGHTS_END : CP_WEIGHTS_SELECTED; /* see CP_OPTION_WEIGHTS */
+    if (weights > CP_WEIGHTS_END) weights = outliers ? CP_WEIGHTS_END : CP_WEIGHTS_SELECTED; /* see CP_OPTION_WEIGHTS */
     e->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)weights, status);
     e->images = e->trained ? cp_run_model_load(e->trained, cp_argument(o, 1), status) : NULL;
     const cp_images *images = e->images;
@@ -415,14 +383,7 @@ static bool load(cp_evaluation *e, cp_status *status) {
         if (!e->rows->labels || e->rows->labels[i] < 0)
             return cp_fail(status, "%.200s: image %d of the %s split has no label; couplet predict needs none", images->name, i,
                            cp_images_splits[e->split]);
-    if (!cp_points_read(e, status) || !cp_groups_read(e, status)) return false;
-    if (!other) return true;
-    e->other = cp_images_load_for(other, e->trained->model, status);
-    if (!e->other || !(e->other_rows = rows_of(e->other, e->split, status))) return false;
-    cp_shape here = images->set->shape, there = e->other->set->shape;
-    return cp_shapes_equal(here, there) ||
-           cp_fail(status, "--ood %.200s has inputs of shape %s, %.200s of %s; both must be the same, and nothing is resized here",
-                   e->other->name, cp_dims_text(there).s, images->name, cp_dims_text(here).s);
+    return cp_points_read(e, status) && cp_groups_read(e, status) && cp_outliers_open(e, status);
 }
 
 static void evaluation_free(cp_evaluation *e) {
@@ -430,13 +391,11 @@ static void evaluation_free(cp_evaluation *e) {
     cp_groups_free(&e->by);
     free(e->posterior);
     for (int i = 0; i < CP_READINGS; i++) cp_metrics_free(e->measured[i].metrics);
-    for (int i = 0; i < CP_OUTLIERS; i++) free(e->outliers[i].here), free(e->outliers[i].there);
+    cp_outliers_free(e);
     cp_scores_free(&e->scores);
-    cp_scores_free(&e->other_scores);
     free(e->chains.at);
     free(e->noise.at);
     cp_images_free(e->images);
-    cp_images_free(e->other);
     cp_run_model_free(e->trained);
 }
 
@@ -446,7 +405,7 @@ static int run_loaded(cp_evaluation *e) {
     if (run->state == CP_RUN_FINISHED)
         return cp_run_show_unchanged(run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(e->trained),
                                                             {"the data", "data/md5", e->images->md5},
-                                                            {"the other data", "ood/data/md5", e->other ? e->other->md5 : ""},
+                                                            {"the other data", "ood_md5", e->outliers_md5},
                                                             {0}});
     if (measure(e, &run->status) && cp_run_should_continue(run) && draw_figures(e, &run->status) &&
         write_predictions(e, &run->status))

@@ -1,6 +1,8 @@
 /* What the files of `couplet evaluate` share. */
 #pragma once
 
+#include "experiments/kit/data/corrupt.h"
+#include "experiments/kit/figure/figure.h"
 #include "experiments/kit/metrics/curves.h"
 #include "experiments/kit/metrics/operating.h"
 #include "experiments/kit/train/run_model.h"
@@ -9,14 +11,26 @@
 /* How predictions are computed from the scores. */
 typedef enum cp_reading { CP_READING_PLAIN, CP_READING_SCALED, CP_READING_BAYES, CP_READINGS } cp_reading;
 
-/* A number that should be higher for images of this set than for those of another. */
-typedef struct cp_outlier_score {
-    const char *name, *title, *meaning;
-    double     *here, *there; /* of this set's images, of the other's */
-    cp_estimate auroc;        /* the probability that it is higher here */
-} cp_outlier_score;
+/* Numbers that should be higher for images of this set than for outliers. */
+typedef enum cp_outlier_kind {
+    CP_OUTLIER_POSTERIOR,
+    CP_OUTLIER_ENERGY,
+    CP_OUTLIER_DENSITY,
+    CP_OUTLIER_MAHALANOBIS,
+    CP_OUTLIER_NEIGHBORS,
+    CP_OUTLIERS
+} cp_outlier_kind;
 
-typedef enum cp_outlier_kind { CP_OUTLIER_POSTERIOR, CP_OUTLIER_ENERGY, CP_OUTLIER_DENSITY, CP_OUTLIERS } cp_outlier_kind;
+/* A set of --ood, or a corrupted copy of the images. */
+typedef struct cp_outlier_set {
+    cp_text       name;
+    cp_images    *images; /* NULL: a copy, of this kind and strength */
+    cp_corruption corruption;
+    int           strength, n;
+    double        accuracy;             /* of a copy: its labels are known */
+    double       *scores[CP_OUTLIERS];  /* (n); NULL: the model has no such score */
+    cp_ranking    against[CP_OUTLIERS]; /* the images, which are marked, and the outliers */
+} cp_outlier_set;
 
 typedef struct cp_energies {
     double *at; /* NULL: not known */
@@ -46,19 +60,23 @@ typedef struct cp_evaluation {
     const cp_options *options;
     cp_run           *run;
     cp_run_model     *trained;
-    cp_images        *images, *other; /* other: of --ood, or NULL */
+    cp_images        *images;
     int               split;
-    const cp_split   *rows, *other_rows;
-    cp_scores         scores, other_scores;
+    const cp_split   *rows;
+    cp_scores         scores;
     cp_measured       measured[CP_READINGS];
     double           *posterior; /* (n, classes), of the softmax with the run's temperature: what couplet predict writes */
     cp_one           *ones;      /* (classes): each against the rest */
     cp_operating_rule rule;      /* of --at; ones have points if it is given */
     cp_ranking        abstention[CP_ABSTENTIONS];
-    cp_groups         by;                    /* of --by */
-    cp_energies       chains, noise;         /* of the run's chains, of uniform noise */
-    cp_status         no_chains;             /* the reason if there are none */
-    cp_outlier_score  outliers[CP_OUTLIERS]; /* here: NULL when the model has no such score */
+    cp_groups         by;            /* of --by */
+    cp_energies       chains, noise; /* of the run's chains, of uniform noise */
+    cp_status         no_chains;     /* the reason if there are none */
+    cp_outlier_set   *outliers;      /* (outlier_count) */
+    int               outlier_count;
+    double           *usual[CP_OUTLIERS]; /* (n): the scores of the images themselves */
+    char             *outliers_md5;       /* of the files of --ood, one after another */
+    cp_status         no_reference;       /* why there are no training images to compare features with */
 } cp_evaluation;
 
 /* ---- operating points, classes and curves: each class against the rest; of two classes the second has all, the first no curve ---- */
@@ -78,13 +96,19 @@ void cp_groups_put(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
 void cp_groups_put_notes(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
 void cp_groups_free(cp_groups *groups);
 
-/* ---- outlier detection: three scores, and how well each distinguishes the images of one set from another's ----
+/* ---- outlier detection: scores, and how well each distinguishes the images of one set from another's ----
  *
- *   posterior   max_c p(c|x) of the softmax, with the run's temperature
- *   energy      logsumexp_c of the logits, the classifier's negative free energy (Liu et al. 2020); a softmax model has it too
- *   density     -E(x) = log p(x) + a constant, of the generative model. A jem model's is the energy itself, and is left out */
+ *   posterior     max_c p(c|x) of the softmax, with the run's temperature
+ *   energy        logsumexp_c of the logits, the classifier's negative free energy (Liu et al. 2020); a softmax model has it too
+ *   density       -E(x) = log p(x) + a constant, of the generative model. A jem model's is the energy itself, and is left out
+ *   mahalanobis, neighbors   of features, see outliers.h, from the images of the run's training with the classes that the softmax gives them */
 
-bool cp_outliers_measure(cp_evaluation *e, cp_status *status); /* from both sets' scores */
+bool cp_outliers_open(cp_evaluation *e, cp_status *status); /* --ood and --corrupt, before anything is measured */
+bool cp_outliers_measure(cp_evaluation *e, cp_tape *tape, cp_status *status);
+bool cp_outliers_draw(const cp_evaluation *e, cp_status *status);
+void cp_outliers_put(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
+void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
+void cp_outliers_free(cp_evaluation *e);
 
-void cp_outliers_put(const cp_evaluation *e, cp_json_writer *writer, FILE *file);       /* "ood" and its table */
-void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *writer, FILE *file); /* the directions */
+/* Bins that hold these too, all but the outermost hundredth on either side, so that a few outliers do not squeeze the rest. */
+cp_bins cp_bins_for(cp_bins bins, int n, const double *values);

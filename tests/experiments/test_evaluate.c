@@ -1,6 +1,8 @@
 /* couplet evaluate, on small runs of couplet train. */
 #include "tests/experiments/small_runs.h"
 
+#include "experiments/kit/data/corrupt.h"
+
 static void an_evaluation_finds_what_the_training_found(void) {
     expect_ok(&cp_command_evaluate, "hybrid set.npz --out e1");
     cp_json       *trained = result_of("hybrid"), *found = result_of("e1");
@@ -42,8 +44,8 @@ static void energy_results_are_left_out_for_a_softmax_model_with_a_note(void) {
     cp_json *found = result_of("soft");
     TEST_ASSERT_TRUE(has_note(found, "has no energies"));
     TEST_ASSERT_NULL(cp_json_get(found, "mean_energy"));
-    TEST_ASSERT_NULL(cp_json_get(cp_json_get(found, "ood"), "density"));
-    TEST_ASSERT_NOT_NULL(cp_json_get(cp_json_get(found, "ood"), "energy"));
+    TEST_ASSERT_NULL(cp_json_get(cp_json_at(cp_json_get(found, "ood"), 0), "density"));
+    TEST_ASSERT_NOT_NULL(cp_json_get(cp_json_at(cp_json_get(found, "ood"), 0), "energy"));
     TEST_ASSERT_FALSE(there("soft/energies.svg"));
     cp_json_free(found);
 }
@@ -230,9 +232,11 @@ static double auroc_by_pairs(const double *here, const double *there, int n) {
     return sum / n / n;
 }
 
-static double found_auroc(const cp_json *result, const char *score) {
-    return cp_json_number(cp_json_get(cp_json_get(cp_json_get(result, "ood"), score), "auroc"), NAN);
+static double found_of(const cp_json *result, int set, const char *score, const char *number) {
+    return first_of(cp_json_get(cp_json_at(cp_json_get(result, "ood"), (size_t)set), score), number);
 }
+
+static double found_auroc(const cp_json *result, const char *score) { return found_of(result, 0, score, "auroc"); }
 
 static void the_auroc_is_the_fraction_of_pairs_in_order(void) {
     double        density[2][REST], energy[2][REST], posterior[2][REST];
@@ -266,9 +270,38 @@ static void the_auroc_is_the_fraction_of_pairs_in_order(void) {
     expect_ok(&cp_command_evaluate, "jem set.npz --ood set.npz --out self");
     found = result_of("self");
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.5, found_auroc(found, "energy"));
-    TEST_ASSERT_NULL(cp_json_get(cp_json_get(found, "ood"), "density"));
+    TEST_ASSERT_NULL(cp_json_get(cp_json_at(cp_json_get(found, "ood"), 0), "density"));
     TEST_ASSERT_NULL(cp_json_get(cp_json_get(found, "metrics"), "bayes"));
     cp_json_free(found);
+}
+
+static void several_sets_and_corrupted_copies_are_in_one_result(void) {
+    expect_ok(&cp_command_evaluate, "hybrid set.npz --ood other.npz,many.npz --corrupt --out several");
+    cp_json       *found = result_of("several"), *one = result_of("ood");
+    const cp_json *sets = cp_json_get(found, "ood");
+    TEST_ASSERT_EQUAL_UINT64(2 + CP_CORRUPTIONS * CP_STRENGTHS, sets->count);
+    TEST_ASSERT_EQUAL_STRING("many", cp_json_string(cp_json_get(cp_json_at(sets, 1), "name"), ""));
+    TEST_ASSERT_EQUAL_STRING("rotation 5", cp_json_string(cp_json_get(cp_json_at(sets, 21), "name"), ""));
+    TEST_ASSERT_EQUAL_DOUBLE(found_auroc(one, "density"), found_auroc(found, "density"));
+    for (int i = 0; i < 22; i++)
+        for (int k = 0; k < 5; k++) {
+            static const char *const scores[] = {"posterior", "energy", "density", "mahalanobis", "neighbors"};
+            static const char *const numbers[] = {"auroc", "aupr", "aupr_out", "fpr95"};
+            for (int n = 0; n < 4; n++) {
+                double value = found_of(found, i, scores[k], numbers[n]);
+                TEST_ASSERT_TRUE(value >= 0 && value <= 1);
+            }
+        }
+    TEST_ASSERT_TRUE(found_of(found, 6, "neighbors", "auroc") > 0.9); /* noise at the highest strength is no image */
+    TEST_ASSERT_EQUAL_STRING("end", cp_json_string(cp_json_get(cp_json_get(found, "model"), "weights"), ""));
+    TEST_ASSERT_TRUE(there("several/outlier-scores.svg"));
+    cp_json_free(found), cp_json_free(one);
+    expect_ok(&cp_command_evaluate, "hybrid/end.safetensors set.npz --ood many.npz --out no-training");
+    found = result_of("no-training");
+    TEST_ASSERT_NULL(cp_json_get(cp_json_at(cp_json_get(found, "ood"), 0), "mahalanobis"));
+    TEST_ASSERT_TRUE(has_note(found, "The scores of features are left out"));
+    cp_json_free(found);
+    expect_refusal(&cp_command_evaluate, "hybrid set.npz --ood other.npz,color.npz --out no", CP_EXIT_FAILED, "nothing is resized");
 }
 
 static void models_and_sets_that_do_not_match_are_refused(void) {
@@ -304,6 +337,7 @@ int main(void) {
     RUN_TEST(without_validation_images_a_threshold_must_be_given);
     RUN_TEST(groups_have_the_metrics_of_their_images);
     RUN_TEST(the_auroc_is_the_fraction_of_pairs_in_order);
+    RUN_TEST(several_sets_and_corrupted_copies_are_in_one_result);
     RUN_TEST(models_and_sets_that_do_not_match_are_refused);
     remove_small_runs();
     return UNITY_END();

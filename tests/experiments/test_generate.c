@@ -42,6 +42,10 @@ static void chains_start_from_noise_or_the_buffer_too(void) {
     expect_ok(&cp_command_generate, "hybrid --per-class 70 --from buffer --steps 1 --out g5"); /* more than the buffer contains */
     cp_json *found = result_of("g5");
     TEST_ASSERT_TRUE(has_note(found, "the missing ones are new"));
+    TEST_ASSERT_NULL(cp_json_get(found, "agreement")); /* of starts that the softmax has chosen */
+    cp_json_free(found);
+    found = result_of("g3");
+    TEST_ASSERT_TRUE(isfinite(cp_json_number(cp_json_get(found, "agreement"), NAN)));
     cp_json_free(found);
 }
 

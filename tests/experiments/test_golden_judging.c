@@ -4,6 +4,7 @@
 #include "experiments/kit/metrics/curves.h"
 #include "experiments/kit/metrics/metrics.h"
 #include "experiments/kit/metrics/operating.h"
+#include "experiments/kit/metrics/outliers.h"
 #include "experiments/kit/metrics/paired.h"
 
 #include "support/golden.h"
@@ -170,8 +171,36 @@ static void compare_classes(const cp_st_entry *e, const char *name) {
 
 static void tables_of_classes_agree(void) { TEST_ASSERT_EQUAL_INT(12, each("classes", compare_classes)); }
 
+/* ---- features ---- */
+
+static double *values_of(const cp_st_entry *e) {
+    double *values = malloc(e->count * sizeof *values);
+    for (size_t i = 0; i < e->count; i++) values[i] = golden_value(e, i);
+    return values;
+}
+
+static void compare_features(const cp_st_entry *e, const char *name) {
+    const cp_st_entry *test = golden_need(file, "%s.test", name), *expected = golden_need(file, "%s.scores", name);
+    int labels[ROWS], classes, n = golden_ints(golden_need(file, "%s.labels", name), labels, ROWS), tested = (int)test->dims[0];
+    golden_ints(golden_need(file, "%s.classes", name), &classes, 1);
+    double      *train = values_of(e), *z = values_of(test);
+    cp_reference r;
+    TEST_ASSERT_TRUE_MESSAGE(cp_reference_make(&r, n, (int)e->dims[1], train, classes, labels, &status), status.message);
+    TEST_ASSERT_TRUE(cp_reference_scores(&r, tested, z, a, b));
+    for (int i = 0; i < tested; i++) {
+        double large = golden_value(expected, (size_t)i);
+        equal(1, a[i] == large ? 1 : a[i] / large, name, "Mahalanobis, in proportion");
+        equal(golden_value(expected, (size_t)(tested + i)), b[i], name, "neighbors");
+    }
+    cp_reference_free(&r);
+    free(train), free(z);
+}
+
+static void scores_of_features_agree(void) { TEST_ASSERT_EQUAL_INT(5, each("features", compare_features)); }
+
 static void every_array_was_compared(void) {
-    each("rank", compare_ranking), each("two", compare_delong), each("holm", compare_holm), each("classes", compare_classes);
+    each("rank", compare_ranking), each("two", compare_delong), each("holm", compare_holm), each("classes", compare_classes),
+        each("features", compare_features);
     golden_need(file, "wilson"), golden_need(file, "mcnemar");
     TEST_ASSERT_NULL(golden_not_looked_at(file));
 }
@@ -184,6 +213,7 @@ int main(void) {
     RUN_TEST(mcnemar_s_test_agrees);
     RUN_TEST(holm_s_correction_agrees);
     RUN_TEST(tables_of_classes_agree);
+    RUN_TEST(scores_of_features_agree);
     RUN_TEST(every_array_was_compared);
     return UNITY_END();
 }

@@ -67,7 +67,7 @@ expect_success "accuracy and NLL by patient are those of the written predictions
 
 interval() { # data, other data: the AUROC of the energy, low end, high end
     "$couplet" evaluate slices "$1" --ood "$2" --quiet --out "ood-$1-$2" </dev/null
-    sed -n '/"ood": {/,$p' "ood-$1-$2/result.json" | sed -n '/"energy": {/,/}/p' | tr -cd '0-9.,' | awk -F, '{ print $1, $2, $3 }'
+    sed -n '/"ood": \[/,$p' "ood-$1-$2/result.json" | sed -n '/"energy": {/,/]/p' | tr -cd '0-9.,' | awk -F, '{ print $1, $2, $3 }'
 }
 interval gray.npz gray.npz >alone
 for sets in "slices.npz gray.npz" "gray.npz slices.npz" "slices.npz slices.npz"; do

@@ -10,7 +10,10 @@ import warnings
 
 import numpy as np
 from scipy import stats
+from scipy.spatial.distance import mahalanobis
 from sklearn import metrics
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.neighbors import NearestNeighbors
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
@@ -244,5 +247,37 @@ classes("one_label", np.full(10, 1), noisy(10, 3, 1.0)[1])
 classes("one_prediction", np.arange(12) % 3, np.tile([0.2, 0.5, 0.3], (12, 1)))
 classes("label_and_prediction", np.zeros(5, int), np.tile([0.9, 0.1], (5, 1)))
 classes("equal_rows", np.arange(8) % 4, np.full((8, 4), 0.25))
+
+# ---- scores of features ----
+
+
+def features(name, train, labels, classes, test):
+    train, test, labels = np.asarray(train, np.float64), np.asarray(test, np.float64), np.asarray(labels)
+    means = [train[labels == c].mean(axis=0) for c in range(classes) if (labels == c).any()]
+    inner = train - np.stack([train[labels == l].mean(axis=0) for l in labels])
+    covariance = EmpiricalCovariance(assume_centered=True).fit(inner).covariance_
+    trace = np.trace(covariance)
+    covariance = covariance + np.eye(len(covariance)) * (1e-6 * trace / len(covariance) if trace > 0 else 1)
+    inverse = np.linalg.inv(covariance)
+    distance = np.min([np.einsum("nd,de,ne->n", test - m, inverse, test - m) for m in means], axis=0)
+    if len(means) == 1:
+        np.testing.assert_allclose(distance, [mahalanobis(t, means[0], inverse) ** 2 for t in test], rtol=1e-9)
+    unit = lambda z: z / np.where(np.linalg.norm(z, axis=1, keepdims=True) > 0, np.linalg.norm(z, axis=1, keepdims=True), 1)
+    nearest = NearestNeighbors(n_neighbors=min(50, len(train)), algorithm="brute").fit(unit(train)).kneighbors(unit(test))[0][:, -1]
+    direct = np.sort(np.linalg.norm(unit(test)[:, None] - unit(train)[None], axis=2), axis=1)[:, min(50, len(train)) - 1]
+    assert abs(nearest - direct).max() < 1e-6  # scikit-learn's brute force subtracts squares
+    file.add(f"features.{name}", train)
+    file.add(f"features.{name}.labels", labels)
+    file.add(f"features.{name}.classes", [classes])
+    file.add(f"features.{name}.test", test)
+    file.add(f"features.{name}.scores", [-distance, -direct])
+
+
+mixed = random.normal(size=(4, 4))
+features("several", random.normal(size=(90, 4)) @ mixed, random.integers(3, size=90), 3, random.normal(size=(12, 4)) * 2)
+features("few", random.normal(size=(7, 2)), [0, 0, 0, 2, 2, 2, 2], 3, random.normal(size=(5, 2)))  # class 1 has none
+features("one_class", random.normal(size=(60, 3)), np.zeros(60, int), 1, random.normal(size=(4, 3)))
+features("single", [[1.0, 2.0]], [0], 2, [[1.0, 2.0], [0.0, 0.0], [-3.0, 1.0]])
+features("ties", np.repeat([[1.0, 0.0], [0.0, 1.0]], 40, axis=0), np.tile([0, 1], 40), 2, [[1.0, 0.0], [1.0, 1.0]])
 
 file.write("judging.safetensors", "operating points, curves, agreement and paired tests; make_judging.py")

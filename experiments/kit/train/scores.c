@@ -9,17 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool scores_alloc(cp_scores *s, bool generative) {
+static bool scores_alloc(cp_scores *s, bool generative, int features) {
     size_t n = (size_t)s->n, all = n * (size_t)s->classes;
     s->logits = malloc(all * sizeof *s->logits);
     s->bayes = generative ? malloc(all * sizeof *s->bayes) : NULL;
     s->energies = generative ? malloc(n * sizeof *s->energies) : NULL;
-    return s->logits && (!generative || (s->bayes && s->energies));
+    s->features = features ? malloc(n * (size_t)features * sizeof *s->features) : NULL;
+    return s->logits && (s->features || !features) && (!generative || (s->bayes && s->energies));
 }
 
 static bool score_batch(cp_tape *tape, const cp_model *model, cp_tensor *x, cp_scores *s, size_t first) {
     size_t     n = (size_t)x->dims[0], offset = first * (size_t)s->classes, all = n * (size_t)s->classes;
     cp_outputs to = {.logits = s->logits + offset};
+    if (s->features) to.features = s->features + first * (size_t)model->head->features;
     if (s->bayes) to.class_logits = s->bayes + offset, to.energy = s->energies + first;
     if (!cp_model_outputs(tape, model, x, to)) return false;
     for (size_t i = 0; i < all; i++) s->finite &= isfinite(to.logits[i]) && (!s->bayes || isfinite(to.class_logits[i]));
@@ -27,10 +29,11 @@ static bool score_batch(cp_tape *tape, const cp_model *model, cp_tensor *x, cp_s
     return true;
 }
 
-bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status) {
+static bool make(cp_tape *tape, const cp_model *model, const cp_split *split, int features, cp_scores *scores, cp_status *status) {
     *scores = (cp_scores){.n = split->count, .classes = model->config.classes, .labels = split->labels};
     cp_batches *all = cp_batches_new((cp_batches_config){.split = split, .size = 64, .in_order = true});
-    bool        ok = all && scores_alloc(scores, model->head->kind->generative), computed = true, was = cp_tape_pause(tape, true);
+    bool        ok = all && scores_alloc(scores, model->head->kind->generative, features), computed = true,
+         was = cp_tape_pause(tape, true);
     scores->finite = ok;
     for (size_t done = 0; ok && computed && done < (size_t)split->count;) {
         cp_batch batch = cp_batches_next(tape, all);
@@ -46,7 +49,16 @@ bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split,
     return cp_fail(status, "not enough memory for the scores of %d images", split->count);
 }
 
+bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status) {
+    return make(tape, model, split, 0, scores, status);
+}
+
+bool cp_scores_make_features(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status) {
+    return make(tape, model, split, model->head->features, scores, status);
+}
+
 void cp_scores_free(cp_scores *scores) {
+    free(scores->features);
     free(scores->logits);
     free(scores->bayes);
     free(scores->energies);

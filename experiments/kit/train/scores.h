@@ -12,6 +12,7 @@ typedef struct cp_scores {
     double    *logits;   /* (n, classes) */
     double    *bayes;    /* (n, classes): minus the class energies, the logits of the Gaussians' posterior; NULL: softmax head */
     double    *energies; /* (n); NULL: softmax head */
+    double    *features; /* (n, features of the model's head); NULL: not asked for */
     const int *labels;   /* (n), the split's */
     const int *groups;   /* (n), for metrics: see cp_predictions; NULL, and the caller may set it */
     bool       finite;   /* all values are finite; otherwise they are meaningless */
@@ -20,6 +21,7 @@ typedef struct cp_scores {
 /* By the model in evaluation mode. False with a message when there is not enough memory or the model does not fit the images. The tape is
  * left empty, paused if it was. */
 bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status);
+bool cp_scores_make_features(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status);
 void cp_scores_free(cp_scores *scores); /* back to {0} */
 
 /* softmax(logits / temperature), (n, classes), to be freed; NULL: out of memory. */
