@@ -290,11 +290,7 @@ static bool add_path(reading *r, const char *path) {
     return ok;
 }
 
-static int is_picture(const struct dirent *entry) {
-    const char *end = strrchr(entry->d_name, '.');
-    return end && end > entry->d_name &&
-           (strcasecmp(end, ".png") == 0 || strcasecmp(end, ".pgm") == 0 || strcasecmp(end, ".ppm") == 0);
-}
+static int is_picture(const struct dirent *entry) { return cp_picture_named(entry->d_name); }
 
 /* The pictures of a folder, by name. */
 static bool add_folder(reading *r, const char *path) {

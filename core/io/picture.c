@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- PGM and PPM: "P5", width, height and maximum as text, one blank, and the values ---- */
 
@@ -118,4 +119,12 @@ bool cp_picture_read(const char *path, cp_picture *picture, cp_status *status) {
 void cp_picture_free(cp_picture *picture) {
     free(picture->pixels);
     *picture = (cp_picture){0};
+}
+
+bool cp_picture_named(const char *file) {
+    static const char *const endings[] = {".png", ".pgm", ".ppm", ".pnm"};
+    const char              *end = strrchr(file, '.');
+    bool                     found = false;
+    for (int i = 0; end && end > file && i < 4; i++) found = found || strcasecmp(end, endings[i]) == 0;
+    return found;
 }

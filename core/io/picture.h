@@ -27,5 +27,6 @@ typedef struct cp_picture {
 enum { CP_PICTURE_MAX = 1 << 30 };
 bool cp_picture_parse(const void *bytes, size_t size, const char *name, cp_picture *picture, cp_status *status);
 
+bool cp_picture_named(const char *file); /* it ends in .png, .pgm, .ppm or .pnm, in any case */
 bool cp_picture_read(const char *path, cp_picture *picture, cp_status *status);
 void cp_picture_free(cp_picture *picture); /* resets it to {0} */

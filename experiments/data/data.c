@@ -164,12 +164,12 @@ static summary summarize_split(const cp_images *images, const cp_split *split) {
 
 /* How many patients a split has; 0 when that is not known. */
 static int count_patients(const cp_images *images, int split) {
-    int  count = 0;
+    int  count = 0, unknown = 0; /* below 0; the numbers are in the order of the groups */
     int *number = images->groups[split] ? cp_groups_number(images->groups[split], images->set->splits[split].count, &count) : NULL;
     for (int i = 0; number && i < images->set->splits[split].count; i++)
-        if (images->groups[split][i] < 0 && number[i] == 0) return free(number), count - 1; /* patients that are not known */
+        if (images->groups[split][i] < 0 && number[i] >= unknown) unknown = number[i] + 1;
     free(number);
-    return count;
+    return count - unknown;
 }
 
 static void put_split(cp_json_writer *w, const cp_images *images, int split, const int *counts) {

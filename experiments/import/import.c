@@ -1,6 +1,7 @@
 /* couplet import: a data set from a folder of pictures, or from a CSV file of pictures or numbers. */
 #include "experiments/import/import.h"
 #include "core/io/file.h"
+#include "core/io/picture.h"
 #include "experiments/commands.h"
 #include "experiments/kit/data/check.h"
 #include "experiments/kit/report/table.h"
@@ -52,7 +53,6 @@ static int split_named(const char *name) {
 
 enum { DEEPEST = 16 };
 
-static const char *const readable[] = {"png", "pgm", "ppm", "pnm", NULL};
 static const char *const convertible[] = {"jpg", "jpeg", "jp2", "gif", "bmp", "tif", "tiff", "webp", "dcm", NULL};
 
 static bool ends_in(const char *name, const char *const *endings) {
@@ -70,7 +70,7 @@ static bool take_file(cp_import *m, const char *path, const char *name, int spli
         return cp_fail(status,
                        "%.200s: PNG, PGM and PPM files can be read. ImageMagick converts a folder: mogrify -format png %.*s/*%.8s",
                        path, (int)(strlen(path) - strlen(name) - 1), path, strrchr(name, '.'));
-    if (!ends_in(name, readable)) return m->left_out++, true;
+    if (!cp_picture_named(name)) return m->left_out++, true;
     cp_import_row *row = add_row(m, split, label);
     return (row && (row->path = strdup(path))) || no_memory(m, status);
 }
@@ -95,7 +95,7 @@ static bool visit(cp_import *m, const char *folder, int depth, int split, int la
             if (!known && !unlabeled && (class = cp_names_add(&m->classes, name)) < 0) ok = no_memory(m, status);
             ok = ok && visit(m, path, depth + 1, unlabeled ? -1 : to >= 0 ? to : split, class, in_class || to < 0, status);
         } else if (ok && S_ISREG(about.st_mode)) {
-            if (!in_class && ends_in(name, readable))
+            if (!in_class && cp_picture_named(name))
                 ok = cp_fail(status, "%.300s is in no class; a folder for each class (and one named unlabeled) is expected", path);
             else
                 ok = take_file(m, path, name, split, label, status);

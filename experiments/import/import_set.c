@@ -5,6 +5,7 @@
 #include "experiments/kit/data/resize.h"
 #include "experiments/kit/volumes/patients.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,11 @@ static bool read_table(cp_import *m, cp_status *status) {
     for (int i = 0; i < m->count; i++)
         for (int f = 0; f < m->feature_count; f++, to++) {
             const char *text = cp_csv_cell(&m->csv, m->rows[i].row, (size_t)m->features[f]);
-            *to = *text ? (float)strtod(text, NULL) : NAN;
+            double      value = *text ? strtod(text, NULL) : NAN;
+            if (fabs(value) > FLT_MAX)
+                return cp_fail(status, "%.200s, line %zu: \"%s\" is too large for float32", m->config.source,
+                               m->csv.lines[m->rows[i].row], cp_shown(text, strlen(text)).text);
+            *to = (float)value;
             m->missing += !isfinite(*to);
         }
     return true;

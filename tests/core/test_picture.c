@@ -360,8 +360,15 @@ static void other_formats_are_named_with_the_conversion(void) {
     refuses(DATA("text"), "neither a PNG nor");
 }
 
+static void files_are_known_as_pictures_by_their_endings(void) {
+    TEST_ASSERT_TRUE(cp_picture_named("a.png") && cp_picture_named("a.b/c.PGM") && cp_picture_named("x.ppm") &&
+                     cp_picture_named("x.pnm"));
+    TEST_ASSERT_FALSE(cp_picture_named(".png") || cp_picture_named("png") || cp_picture_named("a.png.txt") || cp_picture_named(""));
+}
+
 int main(void) {
     UNITY_BEGIN();
+    RUN_TEST(files_are_known_as_pictures_by_their_endings);
     RUN_TEST(every_kind_gives_its_pixels);
     RUN_TEST(what_the_writer_writes_is_read);
     RUN_TEST(a_file_cut_or_changed_anywhere_is_refused);

@@ -131,6 +131,10 @@ expect 0 "a table of 2 features is in table.npz" import table.csv --out table.np
 expect 0 "table: a table of 2 features, 2 classes" data table.npz
 sed '5s/^[^,]*/old/' table.csv >wrong.csv
 expect 1 "wrong.csv, line 5: a number was expected in this column of numbers, not \"old\"" import wrong.csv --out x.npz
+for large in 1e99 -4e38 inf; do
+    sed "5s/^[^,]*/$large/" table.csv >wrong.csv
+    expect 1 "wrong.csv, line 5: \"$large\" is too large for float32" import wrong.csv --out x.npz
+done
 sed '5s/^[^,]*//' table.csv >wrong.csv
 expect 0 "values that are missing, and are NaN in the set: 1" import wrong.csv --out x.npz
 cut -d , -f 3- table.csv >wrong.csv

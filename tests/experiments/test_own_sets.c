@@ -185,6 +185,20 @@ static void a_set_may_have_only_one_split_where_that_is_enough(void) {
 
 /* ---- what is suspicious ---- */
 
+static void images_of_unknown_patients_are_not_those_of_one(void) {
+    for (int named = 0; named < 2; named++) {
+        begin();
+        add_images("train_images", 0, 4), add_images("val_images", 6, 1), add_images("test_images", 8, 3);
+        add_numbers("train_labels", 4, (int32_t[]){0, 1, 0, 1}), add_numbers("val_labels", 1, (int32_t[]){0});
+        add_numbers("test_labels", 3, (int32_t[]){0, 1, 1});
+        cp_npz_writer_add_texts(file, "val_patients", 1, (const char *const[]){""});
+        cp_npz_writer_add_texts(file, "test_patients", 3, (const char *const[]){"", named ? "A" : "", ""});
+        loads(false);
+        TEST_ASSERT_EQUAL_INT(-1, images->groups[CP_IMAGES_VAL][0]);
+        TEST_ASSERT_EQUAL_INT_ARRAY(((int[]){-2, named ? 0 : -3, named ? -3 : -4}), images->groups[CP_IMAGES_TEST], 3);
+    }
+}
+
 static void patients_and_copies_in_two_splits_are_found(void) {
     cp_check check;
     begin();
@@ -281,6 +295,7 @@ int main(void) {
     RUN_TEST(text_that_does_not_fit_is_refused);
     RUN_TEST(a_missing_split_is_refused_with_what_to_do);
     RUN_TEST(a_set_may_have_only_one_split_where_that_is_enough);
+    RUN_TEST(images_of_unknown_patients_are_not_those_of_one);
     RUN_TEST(patients_and_copies_in_two_splits_are_found);
     RUN_TEST(what_is_in_all_splits_is_found_in_every_two);
     RUN_TEST(a_sound_set_gives_no_warning);

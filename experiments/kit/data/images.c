@@ -43,6 +43,7 @@ typedef struct reading {
     int             named; /* classes, by class_names or the model; 0: labels that are text name them */
     int            *labels[ARRAYS], *lengths[ARRAYS], *groups[ARRAYS];
     int             label_kinds, patient_kinds; /* see read_numbers */
+    int             nameless;                   /* minus the rows whose patient's name is empty */
     cp_status      *status;
 } reading;
 
@@ -181,10 +182,11 @@ static bool take_model_names(reading *r) {
     return true;
 }
 
+enum { NUMBERS = 1, TEXT = 2 };
+
 /* One number per image, as a new array; NULL after an error. With names, text is allowed too, but not text in one split and numbers in
  * another, which `kinds` remembers. */
 static int *read_numbers(reading *r, int split, const char *what, cp_names *names, int *kinds) {
-    enum { NUMBERS = 1, TEXT = 2 };
     cp_text name = name_of(split, what);
     int64_t count = r->pixels[split].dims[0];
     char    shown[300], expected[120];
@@ -232,6 +234,8 @@ static bool read_patients(reading *r, int split) {
     const char *what = cp_npz_has(r->npz, name_of(split, "patients").s) ? "patients" : "subject";
     if (!cp_npz_has(r->npz, name_of(split, what).s)) return true;
     r->groups[split] = read_numbers(r, split, what, &r->images->patients_named, &r->patient_kinds);
+    for (int64_t i = 0; r->groups[split] && r->patient_kinds == TEXT && i < r->pixels[split].dims[0]; i++)
+        if (r->groups[split][i] < 0) r->groups[split][i] = --r->nameless;
     return r->groups[split] != NULL;
 }
 

@@ -10,7 +10,8 @@
  *   images   {split}_images (N, H, W), gray, or (N, H, W, C) with C from 1 to 4; any size, the same in all splits; integers or floats
  *   labels   (N) or (N, 1), whole numbers from 0, or text; every class has training images. -1, or an empty text: a training image
  *            without a label; such images may also be in unlabeled_images, without labels, and become the last of the training split
- *   patients (N) whole numbers, or text, {split}_patients or {split}_subject: optional, kept as groups; images of one patient share a number
+ *   patients (N) whole numbers, or text, {split}_patients or {split}_subject: optional, kept as groups; images of one patient share a number. An
+ *            empty text is a patient who is not known: each such image has a number below 0 of its own
  *   lengths  (N) whole numbers, {split}_length: optional, how many steps of each sequence count; what is behind them is ignored
  *   class_names (classes) text: optional
  *   made     optional, bytes: a JSON object that describes how the set was made, such as by `couplet brats`; "class_names" in it
