@@ -1,8 +1,10 @@
-/* What a model's file says besides its description and weights: how raw inputs become numbers, what its classes are called, how confident it
- * is, and what it was trained on. cp_model_save writes it as metadata `about`; files without it are loaded, and then nothing is known.
+/* What a model's file says besides its description and weights: how raw inputs become numbers, what its classes are called, how
+ * confident it is, and what it was trained on. cp_model_save writes it as metadata `about`; files without it are loaded, and then
+ * nothing is known.
  *
- * PREPROCESSING. A network takes numbers in [-1, 1]: the value x of a file becomes 2 (x - low) / (high - low) - 1, clamped to [-1, 1].
- * The range is chosen once, from the training data, and travels with the model. Each feature of a table or sequence becomes (x - mean) / sd. */
+ * PREPROCESSING. A network takes numbers in [-1, 1]: the value x of a file becomes 2 (x - low) / (high - low) - 1, clamped to [-1,
+ * 1]. The range is chosen once, from the training data, and travels with the model. Each feature of a table or sequence becomes (x
+ * - mean) / sd. */
 #pragma once
 
 #include "core/io/dtype.h"
@@ -30,16 +32,16 @@ typedef struct cp_about {
  * negative), or else, and then false is returned, their own. */
 bool cp_preprocessing_choose(cp_preprocessing *input, double min, double max);
 
-/* Elements of a file, whole inputs, as a network takes them. NULL: nothing is known of the preprocessing. False with a message, which names `what`, for a
- * number beyond the range of cp_real. */
+/* Elements of a file, whole inputs, as a network takes them. NULL: nothing is known of the preprocessing. False with a message,
+ * which names `what`, for a number beyond the range of cp_real. */
 bool   cp_preprocess(const cp_preprocessing *input, cp_dtype dtype, const void *elements, size_t count, cp_real *out,
                      const char *what, cp_status *status);
 double cp_preprocess_undo(const cp_preprocessing *input, size_t i,
                           double value); /* back to the training's numbers, of value i of all */
 
-/* Whether elements have the range that the model was trained on. False with a message when they certainly do not: more than a tenth of
- * them lie outside, or one does and bytes stand for floats or the reverse, or none is above 1 where 0 to 255 is expected. `warning` says
- * what is only suspicious: a few values outside, which are clamped, or a much narrower range; or more than a tenth of the features of a table at 20 standard deviations from
- * their mean. NaN are left out. */
+/* Whether elements have the range that the model was trained on. False with a message when they certainly do not: more than a tenth
+ * of them lie outside, or one does and bytes stand for floats or the reverse, or none is above 1 where 0 to 255 is expected.
+ * `warning` says what is only suspicious: a few values outside, which are clamped, or a much narrower range; or more than a tenth
+ * of the features of a table at 20 standard deviations from their mean. NaN are left out. */
 bool cp_preprocessing_check(const cp_preprocessing *input, cp_dtype dtype, const void *elements, size_t count, const char *what,
                             cp_status *warning, cp_status *status);

@@ -1,5 +1,6 @@
 /* Zip archives: files by name in one file. Read: entries stored or deflated, sizes of any width (ZIP64), data descriptors, a
- * comment at the end. Not supported: encryption, other compression methods and archives in several parts. Inconsistent archives are errors. */
+ * comment at the end. Not supported: encryption, other compression methods and archives in several parts. Inconsistent archives are
+ * errors. */
 #pragma once
 
 #include "core/error.h"
@@ -48,7 +49,8 @@ typedef struct cp_zip_entry {
 
 typedef struct cp_zip cp_zip;
 
-/* NULL after an error. Opening reads the file and checks that the entries fit into it and do not overlap. Parse is for bytes that the caller keeps until the close; `name` is what messages call them. */
+/* NULL after an error. Opening reads the file and checks that the entries fit into it and do not overlap. Parse is for bytes that
+ * the caller keeps until the close; `name` is what messages call them. */
 cp_zip *cp_zip_open(const char *path, cp_status *status);
 cp_zip *cp_zip_parse(const void *bytes, size_t size, const char *name, cp_status *status);
 void    cp_zip_close(cp_zip *zip); /* NULL is allowed */

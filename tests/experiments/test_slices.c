@@ -233,7 +233,7 @@ static void slices_with_little_brain_are_left_out(void) {
     TEST_ASSERT_TRUE(slices.count > 2 && slices.count < 14 && slices.all == 16);
     TEST_ASSERT_TRUE(slices.levels[0] > 0 && slices.levels[slices.count - 1] < 15);
     config.brain = 100;
-    refuses("no slice is brain by 100 % or more");
+    refuses("no slice consists of 100 % brain or more");
 }
 
 /* A slice of 12 x 30 voxels of 2 x 1 millimeters is nearly a square, one of 12 x 30 of 1 x 1 is a narrow one. */

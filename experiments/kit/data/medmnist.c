@@ -106,7 +106,7 @@ static bool download(const char *url, const char *file, cp_status *status) {
         return cp_fail(status, "%s ended with code %d and did not download %s; check the network connection", programs[i][0], code,
                        url);
     }
-    return cp_fail(status, "neither curl nor wget was found; get %s in another way", url);
+    return cp_fail(status, "neither curl nor wget was found; download %s in another way", url);
 }
 
 /* A download with another md5 is kept under another name: it may be a message of the server, or a newer version. */

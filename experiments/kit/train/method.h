@@ -14,8 +14,8 @@
  *     R       = square [E(x_u)^2 + E(x')^2] + slope [h(|dE/dx_u|^2) + h(|dE/dx'|^2)],  h(s) = max(0, s - slope_max)
  *     P       = pseudo CE(x_a, g), where the guess g for an unlabeled image is confident enough; x_a is the image augmented
  *
- * penalty is minus the log of the joint prior of the two heads at lambda = 1 (cp_head_penalty). With `conditional`, the samples that
- * belong to the labeled images' term are those of a class each: E(x_l; c) - E(x'; c').
+ * penalty is minus the log of the joint prior of the two heads at lambda = 1 (cp_head_penalty). With `conditional`, each sample in
+ * the labeled images' term is drawn for a class: E(x_l; c) - E(x'; c').
  *
  * CE alone uses CP_TRAINING, the statistics of the batch. With any other term all use CP_EVALUATION: labeled and unlabeled images, samples
  * and the sampler must see one and the same function, and running statistics must not learn from samples.

@@ -77,7 +77,7 @@ bool cp_trainer_roll_back(cp_trainer *t, cp_status *status);
 /* The model's weights as they are now, as a file in the folder, with their temperature. */
 bool cp_trainer_save_model(cp_trainer *t, const char *name, double temperature, cp_status *status);
 
-/* Of the averaged weights, when they have been measured at this step; or else 0. */
+/* The temperature of the averaged weights, if they have been measured at this step; otherwise 0. */
 double cp_trainer_temperature(const cp_trainer *t);
 bool   cp_trainer_save_chains(cp_trainer *t, cp_status *status);
 

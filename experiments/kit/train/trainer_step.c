@@ -18,7 +18,7 @@ static cp_batch read_labeled(cp_trainer *t) {
     return batch;
 }
 
-/* Chains of a class each, and of the length of a training sequence, that follow from the entry that they are in. */
+/* The class of each chain, and its length, that of a training sequence, follow from its entry in the buffer. */
 static void name_chains(cp_trainer *t) {
     const cp_split *train = &t->images->set->splits[CP_IMAGES_TRAIN];
     for (int i = 0; i < t->config.chains; i++) {

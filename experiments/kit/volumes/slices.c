@@ -152,7 +152,7 @@ static bool keep_slices(cutting *c, const cp_nifti *volume, const cp_brain *brai
         s->labels[s->count] = c->tumor[z];
         s->levels[s->count++] = (int32_t)z;
     }
-    if (s->count == 0) return cp_fail(c->status, "no slice is brain by %g %% or more", c->config->brain);
+    if (s->count == 0) return cp_fail(c->status, "no slice consists of %g %% brain or more", c->config->brain);
     if (!cp_size_mul(bytes, (size_t)c->config->size * (size_t)c->config->size, &bytes) ||
         !cp_size_mul(bytes, (size_t)s->count, &bytes) || !(s->pixels = malloc(bytes)))
         return no_memory(c);

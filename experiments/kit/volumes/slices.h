@@ -31,7 +31,7 @@ typedef struct cp_slices_config {
     int     size;                      /* of the images: pixels of a side */
     int64_t tumor;                     /* minimum number of annotated voxels in a slice with tumor */
     double  brain;                     /* percent of the slice's voxels that are brain; slices with less are left out */
-    double  low, high;                 /* percentiles of the brain's intensities: 1 and 99.5 say */
+    double  low, high;                 /* percentiles of the brain's intensities, such as 1 and 99.5 */
 } cp_slices_config;
 
 typedef struct cp_slices {
