@@ -213,6 +213,8 @@ static bool has_differences(const cp_image_study *s) {
 typedef struct result_tables {
     const cp_image_study *study;
     cp_table             *tables[TABLES]; /* differences may be NULL */
+    bool                  paper;          /* they have the paper's figures */
+    int                   shown;          /* the one to be written as LaTeX */
 } result_tables;
 
 static void put_number(FILE *file, double value) {
@@ -290,11 +292,20 @@ static void write_text(const result_tables *t, FILE *file) {
     cp_study_print_notes(t->study->study, file, "");
 }
 
+/* Whether more (1) or less (-1) is better in a column. */
+static int better_of(const column *c) {
+    bool less = strcmp(c->metric, "ece") == 0 || strcmp(c->metric, "nll") == 0;
+    bool more = strcmp(c->metric, "accuracy") == 0 || strcmp(c->metric, "balanced_accuracy") == 0 || strcmp(c->metric, "auc") == 0;
+    return c->kind != OURS ? 0 : more ? 1 : less ? -1 : 0;
+}
+
+/* A row per method; the best mean of each set and number of labels is bold. */
 static void write_latex(const result_tables *t, FILE *file) {
+    int better[16] = {0}, n = *t->study->swept ? 4 : 3;
+    for (const column *c = layouts[t->shown].columns; c->title; c++)
+        if (c->kind != PAPERS || t->paper) better[n++] = better_of(c);
     cp_study_print_notes(t->study->study, file, "% ");
-    cp_table_latex(t->tables[0], file);
-    fputc('\n', file);
-    cp_table_latex(t->tables[1], file);
+    cp_table_latex(t->tables[t->shown], (cp_table_groups){2, better}, file);
 }
 
 static bool save(const result_tables *t, const char *name, void (*write)(const result_tables *t, FILE *file), cp_status *status) {
@@ -357,12 +368,17 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
 bool cp_image_study_write(cp_image_study *s, cp_status *status) {
     bool paper = false;
     for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
-    result_tables t = {.study = s};
+    result_tables t = {.study = s, .paper = paper};
     for (int k = 0; k < TABLES; k++)
         if (layouts[k].columns->kind != DIFFERENCE || has_differences(s)) t.tables[k] = make_table(s, layouts[k].columns, paper);
     put_notes(s, paper, has_differences(s));
-    bool ok = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
-              save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);
+    bool ok = save(&t, "table.txt", write_text, status) && save(&t, "table.csv", write_summary, status) &&
+              save(&t, "runs.csv", write_runs, status);
+    for (; ok && t.shown < TABLES; t.shown++) {
+        char name[80];
+        snprintf(name, sizeof name, "%s.tex", layouts[t.shown].key);
+        if (t.tables[t.shown]) ok = save(&t, name, write_latex, status);
+    }
     for (int k = 0; k < TABLES; k++)
         if (t.tables[k]) cp_study_add_table(s->study, layouts[k].key, t.tables[k]);
     return ok;

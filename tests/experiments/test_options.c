@@ -285,12 +285,13 @@ static void columns_of_words_are_left_aligned(void) {
     cp_table                *t = cp_table_new(4, "set", "method", "value", "gain");
     for (int i = 0; i < 8; i++) cp_table_text(t, "%s", cells[i]);
     cp_table_print(t, file);
-    cp_table_latex(t, file);
+    cp_table_latex(t, (cp_table_groups){0}, file);
     fclose(file);
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, "a    softmax      -               -0.5\n"
                                               "b    jem          -  diverged (1 of 2)\n"),
                                  text);
-    TEST_ASSERT_NOT_NULL(strstr(text, "{tabular}{llrr}"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "{tabular}{llrr@{ }r}"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "b & jem & -- & diverged & (1 of 2) \\\\\n"));
     free(text);
     cp_table_free(t);
 }
@@ -350,11 +351,55 @@ static void tables_are_also_written_as_latex(void) {
     cp_table_number(t, 5, 1);
     cp_table_mean_sd(t, 7, NAN, 1);
     cp_table_mean_sd(t, NAN, NAN, 1);
-    cp_table_latex(t, file);
+    cp_table_latex(t, (cp_table_groups){0}, file);
     fclose(file);
     TEST_ASSERT_EQUAL_STRING("% needs \\usepackage{booktabs}\n\\begin{tabular}{lr}\n\\toprule\n"
                              "method & accuracy, \\% \\\\\n\\midrule\n"
-                             "a \"b\" \\& c\\_d & 5.0 \\\\\n7.0 & - \\\\\n\\bottomrule\n\\end{tabular}\n",
+                             "a \"b\" \\& c\\_d & 5.0 \\\\\n7.0 & -- \\\\\n\\bottomrule\n\\end{tabular}\n",
+                             text);
+    free(text);
+    cp_table_free(t);
+}
+
+static void in_latex_groups_are_separated_their_best_is_bold_and_numbers_are_aligned(void) {
+    static const char *const cells[] = {"Blood",   "1",
+                                        "softmax", "39.4 (5.8)",
+                                        "5.5",     "-0.5 (2 of 3, p 1)",
+                                        "Blood",   "1",
+                                        "jem",     "99.9 (0.1), 5 of 10",
+                                        "0.1",     "-",
+                                        "Blood",   "1",
+                                        "hybrid",  "39.4 (12.7)",
+                                        "4.5",     "+1.5 (3 of 3, p 0.2)",
+                                        "Blood",   "10",
+                                        "softmax", "50.0 (1.0)",
+                                        "7.0",     "+0.1 (1 of 1, p 1)",
+                                        "Liver",   "10",
+                                        "softmax", "<1|a",
+                                        "7.0",     "-",
+                                        "Liver",   "10",
+                                        "hybrid",  "60.0",
+                                        "8.0",     "-"};
+    char                    *text = NULL;
+    size_t                   size;
+    FILE                    *file = open_memstream(&text, &size);
+    cp_table                *t = cp_table_new(6, "set", "labels", "method", "accuracy, % (end)", "ECE", "gain");
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) cp_table_text(t, "%s", cells[i]);
+    cp_table_latex(t, (cp_table_groups){2, (int[]){0, 0, 0, 1, -1, 0}}, file);
+    fclose(file);
+    TEST_ASSERT_EQUAL_STRING("% needs \\usepackage{booktabs}\n\\begin{tabular}{lrlr@{ }rrr@{ }r}\n\\toprule\n"
+                             "set & labels & method & \\multicolumn{2}{r}{\\shortstack[r]{accuracy, \\%\\\\(end)}} & ECE & "
+                             "\\multicolumn{2}{r}{gain} \\\\\n"
+                             "\\midrule\n"
+                             "Blood & 1 & softmax & \\textbf{39.4} & (5.8) & 5.5 & $-$0.5 & (2 of 3, p 1) \\\\\n"
+                             " &  & jem, 5 of 10 & 99.9 & (0.1) & 0.1 & -- &  \\\\\n" /* of other runs: not compared */
+                             " &  & hybrid & \\textbf{39.4} & (12.7) & \\textbf{4.5} & $+$1.5 & (3 of 3, p 0.2) \\\\\n"
+                             "\\addlinespace\n"
+                             " & 10 & softmax & 50.0 & (1.0) & 7.0 & $+$0.1 & (1 of 1, p 1) \\\\\n" /* alone in its group */
+                             "\\midrule\n"
+                             "Liver & 10 & softmax & $<$1$|$a &  & \\textbf{7.0} & -- &  \\\\\n"
+                             " &  & hybrid & 60.0 &  & 8.0 & -- &  \\\\\n"
+                             "\\bottomrule\n\\end{tabular}\n",
                              text);
     free(text);
     cp_table_free(t);
@@ -368,7 +413,7 @@ static void control_characters_in_cells_do_not_reach_the_terminal(void) {
     cp_table_text(t, "%s", "x\x07y\xffz");
     cp_table_text(t, "%s", "\xC3\xA4");
     cp_table_print(t, file);
-    cp_table_latex(t, file);
+    cp_table_latex(t, (cp_table_groups){0}, file);
     fclose(file);
     TEST_ASSERT_EQUAL_INT(0, strncmp(text, "a?[2Jb  ok\n------  --\nx?y?z   \xC3\xA4\n%", 32));
     for (const char *c = text; *c; c++) TEST_ASSERT_TRUE(*c == '\n' || (*c >= 32 && *c != 127) || (unsigned char)*c >= 0x80);
@@ -544,6 +589,7 @@ int main(void) {
     RUN_TEST(texts_are_quoted_where_csv_needs_it);
     RUN_TEST(tables_are_also_written_as_latex);
     RUN_TEST(options_are_forwarded_and_a_study_has_its_own);
+    RUN_TEST(in_latex_groups_are_separated_their_best_is_bold_and_numbers_are_aligned);
     RUN_TEST(control_characters_in_cells_do_not_reach_the_terminal);
     RUN_TEST(defaults_depend_on_another_options_value);
     RUN_TEST(of_several_matching_defaults_the_last_wins_even_indirectly);

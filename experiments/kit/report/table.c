@@ -141,31 +141,134 @@ void cp_csv_text(FILE *file, const char *text) {
     fputc('"', file);
 }
 
-static void print_latex_cell(FILE *file, const char *text) {
+/* ---- LaTeX ---- */
+
+static void print_latex_text(FILE *file, const char *text) {
+    if ((*text == '-' || *text == '+') && isdigit((unsigned char)text[1])) fprintf(file, "$%c$", *text++);
+    if (strcmp(text, "-") == 0) text = "--";
     for (; *text; text++) {
         if (strchr("&%$#_{}", *text)) fputc('\\', file);
         if (*text == '\\')
             fputs("\\textbackslash{}", file);
         else if (*text == '~' || *text == '^')
             fprintf(file, "\\%c{}", *text);
+        else if (strchr("<>|", *text))
+            fprintf(file, "$%c$", *text);
         else
             fputc(*text, file);
     }
 }
 
-void cp_table_latex(const cp_table *t, FILE *file) {
-    cp_table_look *look = cp_table_looks(t);
-    if (!look) return;
-    fputs("% needs \\usepackage{booktabs}\n\\begin{tabular}{", file);
-    for (int c = 0; c < t->columns; c++) fputc(look[c].words ? 'l' : 'r', file);
-    fputs("}\n\\toprule\n", file);
-    for (int i = 0; i < t->count; i++) {
-        bool last = i % t->columns == t->columns - 1 || i == t->count - 1;
-        print_latex_cell(file, t->cell[i]);
-        fputs(last ? " \\\\\n" : " & ", file);
-        if (i == t->columns - 1) fputs("\\midrule\n", file);
+/* "52.87 (5.43), 5 of 10". */
+typedef struct parts {
+    char value[CELL], deviation[CELL], remark[CELL]; /* "52.87", "(5.43)", "5 of 10" */
+} parts;
+
+static parts split(const char *cell) {
+    const char *open = strstr(cell, " ("), *close = open ? strchr(open, ')') : NULL, *comma = strstr(close ? close : cell, ", ");
+    const char *end = close ? open : comma ? comma : cell + strlen(cell);
+    parts       p = {"", "", ""};
+    snprintf(p.value, CELL, "%.*s", (int)(end - cell), cell);
+    if (close) snprintf(p.deviation, CELL, "%.*s", (int)(close - open), open + 1);
+    if (comma) snprintf(p.remark, CELL, "%s", comma + 2);
+    return p;
+}
+
+static const char *cell_at(const cp_table *t, int row, int column) { return t->cell[row * t->columns + column]; }
+
+/* How many of the first cells are the same in both rows; 0 for the titles. */
+static int count_same(const cp_table *t, int groups, int a, int b) {
+    int same = 0;
+    while (a > 0 && b > 0 && same < groups && strcmp(cell_at(t, a, same), cell_at(t, b, same)) == 0) same++;
+    return same;
+}
+
+/* What stands behind the numbers of a row, such as how many runs there are; how often. file may be NULL. */
+static int print_remarks(const cp_table *t, const cp_table_look *look, int row, FILE *file) {
+    int count = 0;
+    for (int c = 0; c < t->columns; c++) {
+        parts p = split(cell_at(t, row, c));
+        if (look[c].words || !*p.remark) continue;
+        if (file) fputs(", ", file), print_latex_text(file, p.remark);
+        count++;
     }
-    fputs("\\bottomrule\n\\end{tabular}\n", file);
+    return count;
+}
+
+/* Numbers of a row with a remark, such as that runs are missing, are not compared. */
+static bool read_value(const cp_table *t, const cp_table_look *look, int row, int column, double *value) {
+    char *end;
+    if (print_remarks(t, look, row, NULL)) return false;
+    *value = strtod(cell_at(t, row, column), &end);
+    return end != cell_at(t, row, column) && isfinite(*value);
+}
+
+/* Whether no row of the same group has a better number, and another has one at all. */
+static bool is_best(const cp_table *t, cp_table_groups g, const cp_table_look *look, int row, int column) {
+    double mine, other;
+    bool   rivals = false;
+    if (!g.better || !g.better[column] || !read_value(t, look, row, column, &mine)) return false;
+    for (int r = 1; (r + 1) * t->columns <= t->count; r++) {
+        if (r == row || count_same(t, g.columns, r, row) < g.columns || !read_value(t, look, r, column, &other)) continue;
+        if (g.better[column] * (other - mine) > 0) return false;
+        rivals = true;
+    }
+    return rivals;
+}
+
+/* A number in two columns, so that numbers and what stands in parentheses are aligned. */
+static void print_latex_number(const cp_table *t, cp_table_groups g, const cp_table_look *look, int row, int column, bool two,
+                               FILE *file) {
+    parts p = split(cell_at(t, row, column));
+    bool  best = is_best(t, g, look, row, column);
+    if (best) fputs("\\textbf{", file);
+    print_latex_text(file, p.value);
+    if (best) fputc('}', file);
+    if (two) fputs(" & ", file);
+    print_latex_text(file, p.deviation);
+}
+
+/* "accuracy, % (end)" in two lines. */
+static void print_latex_title(const char *title, bool words, bool two, FILE *file) {
+    const char *open = words ? NULL : strstr(title, " (");
+    char        first[CELL];
+    snprintf(first, CELL, "%.*s", open ? (int)(open - title) : CELL - 1, title);
+    if (two) fputs("\\multicolumn{2}{r}{", file);
+    if (open) fputs("\\shortstack[r]{", file);
+    print_latex_text(file, first);
+    if (open) fputs("\\\\", file);
+    if (open) print_latex_text(file, open + 1);
+    fprintf(file, "%s%s", open ? "}" : "", two ? "}" : "");
+}
+
+void cp_table_latex(const cp_table *t, cp_table_groups g, FILE *file) {
+    cp_table_look *look = cp_table_looks(t);
+    bool          *two = look ? calloc((size_t)t->columns, sizeof *two) : NULL;
+    int            name = 0, rows = t ? t->count / t->columns : 0;
+    for (int c = 0; two && c < t->columns; c++) {
+        for (int row = 1; row < rows; row++) two[c] = two[c] || (!look[c].words && *split(cell_at(t, row, c)).deviation);
+        if (look[c].words) name = c;
+    }
+    if (two) fputs("% needs \\usepackage{booktabs}\n\\begin{tabular}{", file);
+    for (int c = 0; two && c < t->columns; c++) fputs(two[c] ? "r@{ }r" : look[c].words ? "l" : "r", file);
+    if (two) fputs("}\n\\toprule\n", file);
+    for (int row = 0; two && row < rows; row++) {
+        int same = row ? count_same(t, g.columns, row, row - 1) : 0;
+        if (row > 1 && g.columns && same < g.columns) fputs(same ? "\\addlinespace\n" : "\\midrule\n", file);
+        for (int c = 0; c < t->columns; c++) {
+            fputs(c ? " & " : "", file);
+            if (row == 0)
+                print_latex_title(cell_at(t, 0, c), look[c].words, two[c], file);
+            else if (c >= same && look[c].words)
+                print_latex_text(file, cell_at(t, row, c));
+            else if (c >= same)
+                print_latex_number(t, g, look, row, c, two[c], file);
+            if (row && c == name) print_remarks(t, look, row, file);
+        }
+        fprintf(file, " \\\\\n%s", row ? "" : "\\midrule\n");
+    }
+    if (two) fputs("\\bottomrule\n\\end{tabular}\n", file);
+    free(two);
     free(look);
 }
 

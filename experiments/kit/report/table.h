@@ -40,7 +40,14 @@ typedef struct cp_table_look {
 cp_table_look *cp_table_looks(const cp_table *table);
 
 void cp_table_print(const cp_table *table, FILE *file);
-void cp_table_latex(const cp_table *table, FILE *file); /* a tabular with booktabs' rules */
+
+/* A tabular with booktabs' rules. Rows with the same cells in the first columns are a group: these are written once, and rules or gaps
+ * separate groups. The best number of a group is bold. */
+typedef struct cp_table_groups {
+    int        columns; /* that groups have in common; 0: all rows are one group */
+    const int *better;  /* for each column 1: larger is better; -1: smaller is; 0: neither. NULL: nothing is bold */
+} cp_table_groups;
+void cp_table_latex(const cp_table *table, cp_table_groups groups, FILE *file);
 
 /* Writes a text as a CSV field (RFC 4180), in quotes if it has a comma, a quote or a newline. */
 void cp_csv_text(FILE *file, const char *text);
