@@ -106,10 +106,14 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less, dec
         expect_success "and less ECE is better, $labels labels" \
             grep -qF -e "$(difference one/runs.csv $labels test_end_ece -1)" one/table.txt
     done
-    for file in table.txt table.tex result.json; do
+    for file in table.txt result.json; do
         expect_success "accuracy has balanced accuracy and AUC beside it in $file" sh -c \
             "tr -d '\\\\\\n' <one/$file | grep -q 'accuracy, % (selected)[^A-Za-z]*balanced, % (selected)[^A-Za-z]*AUC (selected)'"
     done
+    for file in table selected differences differences_selected more; do
+        expect_success "$file.tex has a row per method and ends" sh -c "grep -q '& hybrid' one/$file.tex && tail -1 one/$file.tex | grep -q 'end{tabular}'"
+    done
+    expect_success "the best accuracy of a group is bold" grep -q '& [a-z]* & .textbf{[0-9.]*} & ([0-9.]*) &' one/selected.tex
     expect_success "the tables fit into a terminal" test "$(grep -v "^[A-Z]" one/table.txt | wc -L)" -le 150
     expect_success "boxes.csv has the measure and the number of labels" \
         test "$(grep -c '^"gray: ECE, %","hybrid",box,"3",' one/boxes.csv)" -eq 2
@@ -269,6 +273,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less, dec
     study gray.npz $quick --steps 8 --seeds 0-1 --labels 3 --sweep lambda=1,10 --quiet --out sweep
     expect_success "methods that do not read the option are trained once" test "$(ls -d sweep/runs/*-softmax* sweep/runs/*-jem* | wc -l)" -eq 4
     expect_success "and have a row without a value" grep -q "gray  *3  *jem  *- " sweep/table.txt
+    expect_success "and a band in the figure" test "$(grep -c 'class="band"' sweep/sweep.svg)" -ge 4
     expect_success "and there is a note" grep -q "^softmax does not read --lambda" sweep/table.txt
     expect_success "they are compared with all values" test "$(grep -c "gray  *3  *hybrid  *10* .* of 2, p" sweep/table.txt)" -eq 4
     train gray.npz --preset quick --method softmax --labels 3 --seed 0 --steps 8 --every 4 --batch 8 --unlabeled 8 --quiet --out other-energies --lambda 9 \
