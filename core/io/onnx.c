@@ -139,6 +139,7 @@ int cp_onnx_node(cp_onnx *g, const char *type, int n, const int *in, const cp_on
     cp_bytes node = {0};
     for (int i = 0; i < n; i++) put_value(g, &node, 1, in[i]);
     put_value(g, &node, 2, ++g->values);
+    put_value(g, &node, 3, g->values); /* the node's name: ONNX Runtime confuses nodes without one */
     put_text(&node, 4, type);
     for (; attrs && attrs->name; attrs++) put_attr(&node, attrs);
     put_message(&g->graph, GRAPH_NODE, &node);

@@ -27,17 +27,17 @@ static const char *const golden[] = {
     "12 07 'couplet'",                                                      /* producer_name */
     "1a 05 '" CP_VERSION "'",                                               /* producer_version */
     "42 04 0a 00 10 0d",                                                    /* opset_import: domain "", version 13 */
-    "3a ca 01",                                                             /* graph, of 202 bytes */
+    "3a d3 01",                                                             /* graph, of 211 bytes */
     "12 07 'couplet'",                                                      /*   name */
     "5a 15 0a 01 'x' 12 10 0a 0e",                                          /*   input: name x, type, tensor_type */
     "08 02 12 0a",                                                          /*     elem_type: uint8; shape */
     "0a 03 12 01 'N' 0a 03 08 ac 02",                                       /*       N, 300 */
-    "0a 17 0a 01 'x' 12 01 '2' 22 04 'Cast'",                               /*   node: x -> 2, op_type */
+    "0a 1a 0a 01 'x' 12 01 '2' 1a 01 '2' 22 04 'Cast'",                     /*   node: x -> 2, name, op_type */
     "2a 09 0a 02 'to' 18 01 a0 01 02",                                      /*     attribute to: 1, an INT */
     "2a 0d 08 01 10 01 42 01 '3' 4a 04 00 00 00 40",                        /*   initializer: dims 1, float, name 3, raw_data 2.0 */
-    "0a 0e 0a 01 '2' 0a 01 '3' 12 01 '4' 22 03 'Mul'",                      /*   node: 2, 3 -> 4 */
+    "0a 11 0a 01 '2' 0a 01 '3' 12 01 '4' 1a 01 '4' 22 03 'Mul'",            /*   node: 2, 3 -> 4 */
     "2a 11 08 01 10 07 42 01 '5' 4a 08 ff ff ff ff ff ff ff ff",            /*   initializer: dims 1, int64, name 5, raw_data -1 */
-    "0a 39 0a 01 '4' 0a 01 '5' 12 01 '6' 22 01 'R'",                        /*   node: 4, 5 -> 6 */
+    "0a 3c 0a 01 '4' 0a 01 '5' 12 01 '6' 1a 01 '6' 22 01 'R'",              /*   node: 4, 5 -> 6 */
     "2a 11 0a 01 'i' 18 ff ff ff ff ff ff ff ff ff 01 a0 01 02",            /*     attribute i: -1, an INT */
     "2a 0b 0a 01 'l' 40 01 40 c8 01 a0 01 07",                              /*     attribute l: 1, 200, INTS */
     "2a 0b 0a 01 'f' 15 00 00 00 3f a0 01 01",                              /*     attribute f: 0.5, a FLOAT */

@@ -247,6 +247,29 @@ static cp_tensor *row_numbers(cp_at at, cp_tensor *x) {
     return cp_mul(at, x, t);
 }
 
+static cp_tensor *waves(cp_at at, cp_tensor *x) { return cp_gelu_tanh(at, cp_gelu(at, cp_add(at, cp_sin(at, x), cp_cos(at, x)))); }
+static cp_tensor *turned(cp_at at, cp_tensor *x) { return cp_cumsum(at, cp_flip(at, x, CP_AXES(1)), 2); }
+static cp_tensor *mirrored(cp_at at, cp_tensor *x) { return cp_pad_reflect(at, x, (int[]){0, 2, 0, 0}, (int[]){0, 1, 2, 0}); }
+static cp_tensor *enlarged(cp_at at, cp_tensor *x) { return cp_upsample_nearest(at, cp_upsample_bilinear(at, x, 2, 1), 1, 3); }
+static cp_tensor *transposed(cp_at at, cp_tensor *x) {
+    cp_tensor *w = cp_full(at, (cp_real)0.5, CP_SHAPE(3, 3, 2, 4));
+    return cp_conv_transpose(at, x, w, cp_full(at, 1, CP_SHAPE(2)), (cp_conv2d_config){CP_STRIDE(2), CP_PAD(1)}, 1);
+}
+static cp_attention attention;
+static cp_tensor   *attended(cp_at at, cp_tensor *x) {
+      return cp_attention_forward(at, &attention, cp_reshape(at, x, CP_SHAPE(-1, 12, 4)), NULL);
+}
+
+static void ops_for_images_and_sequences_are_exported(void) {
+    one_output *const all[] = {waves, turned, mirrored, enlarged, transposed, attended};
+    cp_rng            rng = cp_rng_named(1, "init");
+    cp_params        *params = cp_params_new();
+    attention = cp_attention_make(params, "", (cp_attention_config){.size = 4, .heads = 2}, &rng);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        TEST_ASSERT_TRUE_MESSAGE(try_one(all[i], CP_SHAPE(3, 4, 4)), status.message);
+    cp_params_free(params);
+}
+
 static void what_depends_on_the_batch_or_hides_the_input_is_refused(void) {
     refuse(logarithm, "cannot export the op log1p: it has no form in ONNX");
     refuse(above, "the op mul: one of its inputs is a constant with a row");
@@ -335,6 +358,7 @@ int main(void) {
     RUN_TEST(a_wide_resnet_transposes_only_at_its_ends);
     RUN_TEST(a_perceptron_takes_rows_of_any_shape);
     RUN_TEST(an_lstm_has_its_weights_once);
+    RUN_TEST(ops_for_images_and_sequences_are_exported);
     RUN_TEST(what_depends_on_the_batch_or_hides_the_input_is_refused);
     RUN_TEST(what_a_model_knows_of_its_inputs_is_in_its_file);
     RUN_TEST(features_are_standardized_in_the_file);
