@@ -58,6 +58,13 @@ links_fit() { # page
         { [ -z "$before" ] || sed -n 3p "$1" | grep -qF "[Before: $(sed -n '1s/^# \([^:,]*\).*/\1/p' "$before")](../$(basename "$(dirname "$before")")/README.md)"; }
 }
 
+# Every picture in the folder is on the page, and there is at least one.
+pictures_shown() {
+    for picture in "$folder"/*.svg; do
+        grep -q "]($(basename "$picture"))" "$page" || return 1
+    done
+}
+
 # Checks that key.txt is what --key makes; the last digits of numbers may differ.
 key_fits() {
     "$top/docs/course/check" "$number" --solution --key >made || return 1
@@ -81,6 +88,9 @@ for folder in "$top"/docs/course/[0-9]*/; do
     expect 1 ", received " "$number"
     expect 0 "all " "$number" --solution
     expect_success "$chapter's key.txt is that of its test" key_fits
+    expect 0 "replays the chapter's tape" "$number" --page
+    expect_success "$chapter's replay page is a page" grep -q '</html>' "$chapter.html"
+    expect_success "$chapter's page shows its pictures" pictures_shown
     expect_success "$chapter's solution is hidden at first" grep -q '^<details>' "$page"
 done
 engine=$top/docs/course/01-scalar-tape/engine.h

@@ -1,5 +1,6 @@
-/* A classifier that overfits its few labels is overconfident. One number, the temperature, corrects that. */
+/* A classifier that overfits its few labels is overconfident. One number, the temperature, corrects that. Draws both into reliability.svg. */
 #include <couplet-kit.h>
+#include <math.h>
 
 enum { FEATURES = 20, CLASSES = 3, TRAIN = 36, VAL = 600, TEST = 3000, STEPS = 400 };
 static cp_real points[TEST][FEATURES];
@@ -37,6 +38,17 @@ static void show(const char *what, const cp_metrics *m) {
            100 * m->mean_confidence, 100 * m->of[CP_ECE].value, m->of[CP_NLL].value);
 }
 
+/* The reliability diagram of a panel: accuracy over confidence. */
+static void draw_bins(cp_figure *figure, const char *title, const cp_metrics *m) {
+    double          confidence[CP_CALIBRATION_BINS], accuracy[CP_CALIBRATION_BINS];
+    cp_panel_config config = {.title = title, .x_label = "confidence", .y_label = "accuracy", .x_max = 1, .y_max = 1};
+    for (int b = 0; b < CP_CALIBRATION_BINS; b++) {
+        confidence[b] = m->bins[b].count ? m->bins[b].confidence : (double)NAN;
+        accuracy[b] = m->bins[b].count ? m->bins[b].accuracy : (double)NAN;
+    }
+    cp_panel_reliability(cp_figure_panel(figure, config), CP_CALIBRATION_BINS, confidence, accuracy);
+}
+
 /* The bins that are not empty: the classifier's confidence in each, and how often it was right. */
 static void show_bins(const cp_metrics *m) {
     printf("      bin        count  confidence  accuracy\n");
@@ -63,6 +75,7 @@ int main(void) {
     cp_predictions test = predict(tape, &layer, TEST, test_labels, test_logits);
 
     cp_temperature fitted = {0};
+    cp_figure     *figure = cp_figure_new((cp_figure_config){.columns = 2, .width = 230, .height = 230});
     bool           ok = cp_temperature_fit(&seen, &fitted, &status);
     if (ok)
         printf("temperature, fitted on training data: %.2f%s\n", fitted.temperature,
@@ -73,9 +86,12 @@ int main(void) {
         test.temperature = scaled ? fitted.temperature : 1;
         cp_metrics *m = cp_metrics_new(&test, (cp_metrics_config){.resamples = -1}, &status);
         ok = m != NULL;
-        if (ok) show(scaled ? "with the temperature" : "as it was trained", m), show_bins(m);
+        if (ok)
+            show(scaled ? "with the temperature" : "as it was trained", m), show_bins(m),
+                draw_bins(figure, scaled ? "with the temperature" : "as it was trained", m);
         cp_metrics_free(m);
     }
+    ok = cp_figure_finish(figure, "reliability", &status) && ok;
     if (!ok) fprintf(stderr, "%s\n", status.message);
     cp_tape_free(tape), cp_params_free(params);
     return !ok;
