@@ -1,9 +1,8 @@
 /* The reverse sweep: gradients by one loop over the record, from its end to its start.
  *
  * Unless the sweep is itself recorded, tensors that a rule made are released as soon as nothing refers to them, so gradients
- * of values that the sweep has passed take no memory. `holds` counts the references of gradient slots to a tensor that the
- * sweep made; -1 marks tensors that the sweep must not release. At its end the tape's memory is rewound to its start: only
- * the results, made before, remain. */
+ * of values that the sweep has passed take no memory. At its end the tape's memory is rewound to its start: only the results,
+ * made before, remain. */
 #include "core/kernels/kernels.h"
 #include "core/tape_internal.h"
 
@@ -26,7 +25,12 @@ cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
     return cp_record(at, &cp_op_accumulate, out, NULL, 2, (cp_tensor *[]){a, b});
 }
 
-/* ---- references ---- */
+/* ---- references ----
+ *
+ * A slot has the gradient of one value, and holds its tensor. `holds` counts these references, in the tensor that owns the memory (a view
+ * has another as its base): 0 for a tensor that a rule has just made; one more for each slot that it enters; one less when the slot is
+ * done with it, because its value's rule has run or it was added to another. Back at 0 it is released. -1 is for tensors that the sweep must not release, because they are not its own:
+ * values of the record, seeds from outside, results. They are not counted. */
 
 static cp_tensor *owner(cp_tensor *t) { return t->base ? t->base : t; }
 
@@ -47,7 +51,8 @@ static void drop(cp_tape *tape, cp_tensor *t) {
     if (--owner(t)->holds == 0) release(tape, owner(t));
 }
 
-/* Adds g to the slot, which takes over its reference. */
+/* Adds g to the slot, which takes over the caller's reference. A sum that this slot alone holds is added to in place; any other tensor may
+ * be in use elsewhere, so the sum is a new one. */
 static bool slot_add(cp_at at, cp_tensor **slot, cp_tensor *g) {
     if (!*slot) {
         *slot = g;
@@ -136,34 +141,34 @@ static bool reads_current(cp_at at, const char *op, int i, int *left) {
     return true;
 }
 
-static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
-    cp_tape   *tape = at.tape;
-    cp_tensor *few[8] = {0}, **gin = few;
-    bool       ok = true;
-    if (node->inputs > 8) {
-        if (!(gin = cp_tape_alloc(at, (size_t)node->inputs * sizeof *gin))) return false;
-        memset(gin, 0, (size_t)node->inputs * sizeof *gin);
-    }
-    at.file = node->file; /* errors and second-order nodes name the line that called the op */
-    at.line = node->line;
-    bool was = cp_tape_freeze(tape, node->frozen); /* a recorded sweep treats parameters as the node did */
+/* Calls the rule, which fills gin: as if the program called it where it called the op, so that errors and second-order nodes name that
+ * line and its scope, and with parameters as the node saw them. */
+static void rule_call(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    bool was = cp_tape_freeze(at.tape, node->frozen);
     bool scoped = node->scope && cp_recording(at);
-    if (scoped) (cp_scope_begin)(at, tape->scopes[node->scope - 1].name);
+    if (scoped) (cp_scope_begin)(at, at.tape->scopes[node->scope - 1].name);
     node->op->grad(at, node, g, gin);
     if (scoped) (cp_scope_end)(at);
-    cp_tape_freeze(tape, was);
+    cp_tape_freeze(at.tape, was);
+}
+
+/* Checks what the rule gave for each input that needs a gradient, and adds it to the gradient of that input. */
+static bool parts_add(cp_at at, const cp_node *node, cp_tensor *const *gin) {
     for (int j = 0; j < node->inputs; j++)
-        if (node->need[j] && gin[j]) hold(gin[j]);
-    for (int j = 0; j < node->inputs && ok; j++) {
+        if (node->need[j] && gin[j]) hold(gin[j]); /* all of them first: two inputs may get the same tensor */
+    for (int j = 0; j < node->inputs; j++) {
         if (!node->need[j]) continue;
-        if (!gin[j] && tape->failed)
-            ok = false; /* reported by the op that failed in the rule */
-        else if (!gin[j] || !cp_shape_same(gin[j], node->in[j]))
-            ok = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s, j + 1,
-                           cp_shape_text(node->in[j]).s);
-        else
-            ok = part_add(at, node, j, gin[j]);
+        if (!gin[j] && at.tape->failed) return false; /* reported by the op that failed in the rule */
+        if (!gin[j] || !cp_shape_same(gin[j], node->in[j]))
+            return cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s,
+                             j + 1, cp_shape_text(node->in[j]).s);
+        if (!part_add(at, node, j, gin[j])) return false;
     }
+    return true;
+}
+
+/* Releases the tensors that the rule made and no slot holds. */
+static void leftovers_release(cp_tape *tape) {
     cp_tensor *made = tape->made;
     tape->made = NULL;
     for (cp_tensor *t = made, *next; t; t = next) {
@@ -173,6 +178,19 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
         else if (!t->data)
             cp_tensor_recycle(tape, t);
     }
+}
+
+static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
+    cp_tensor *few[8] = {0}, **gin = few;
+    if (node->inputs > 8) {
+        if (!(gin = cp_tape_alloc(at, (size_t)node->inputs * sizeof *gin))) return false;
+        memset(gin, 0, (size_t)node->inputs * sizeof *gin);
+    }
+    at.file = node->file;
+    at.line = node->line;
+    rule_call(at, node, g, gin);
+    bool ok = parts_add(at, node, gin);
+    leftovers_release(at.tape);
     return ok;
 }
 
@@ -201,7 +219,8 @@ static bool sweep(cp_at at, const char *op, cp_tensor *out, cp_tensor *seed) {
     return true;
 }
 
-/* Fills a result from a slot, or with zeros. It never shares values with another result or a value on the record. */
+/* Fills a result from a slot, or with zeros. It never shares values with another result or a value on the record: it takes over the memory
+ * of a tensor that this slot alone holds (which then is no longer the sweep's), and copies any other. */
 static bool result_fill(cp_at at, cp_tensor *result, cp_tensor **slot) {
     cp_tensor *g = slot ? *slot : NULL;
     if (g && owner(g)->holds == 1 && g->size != 1) {

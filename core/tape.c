@@ -240,20 +240,20 @@ void cp_tape_free(cp_tape *tape) {
     free(tape->reads);
     free(tape->values);
     free(tape->scopes);
-    free(tape->foreign);
+    free(tape->externals);
     free(tape->slots);
     free(tape);
 }
 
 void cp_tape_reset(cp_tape *tape) {
     if (!tape) return;
-    tape->node_count = tape->read_count = tape->value_count = tape->foreign_count = tape->scope_count = tape->scope = 0;
+    tape->node_count = tape->read_count = tape->value_count = tape->external_count = tape->scope_count = tape->scope = 0;
     tape->made = NULL;
     tape->failed = tape->collecting = false;
     tape->loop = (cp_loop_watch){.warned = tape->loop.warned};
     cp_tape_hand_over(tape);
     if (++tape->step == 0) { /* the counter overflowed: old entries must not match */
-        if (tape->foreign) memset(tape->foreign, 0, (size_t)tape->foreign_room * sizeof *tape->foreign);
+        if (tape->externals) memset(tape->externals, 0, (size_t)tape->external_room * sizeof *tape->externals);
         tape->step = 1;
     }
     small_peak_update(tape);
@@ -320,33 +320,49 @@ void(cp_scope_end)(cp_at at) {
     tape->scope = ended->parent;
 }
 
-/* ---- ids ---- */
+/* ---- ids ----
+ *
+ * A tensor of the tape carries its id. A parameter may be on several tapes, so each tape has a hash table from the addresses of parameters
+ * to ids, with open addressing. An entry of an earlier step counts as empty, so a reset empties the table in O(1). */
 
-static size_t foreign_slot(const cp_tape *tape, const cp_tensor *t) {
-    size_t mask = (size_t)tape->foreign_room - 1, i = ((uintptr_t)t / 16 * 0x9E3779B97F4A7C15u >> 20) & mask;
-    while (tape->foreign[i].step == tape->step && tape->foreign[i].tensor != t) i = (i + 1) & mask;
-    return i;
+/* The entry of this parameter, or the empty one where it belongs. At least half of the table is empty. */
+static cp_external *external_find(const cp_tape *tape, const cp_tensor *t) {
+    size_t mask = (size_t)tape->external_room - 1, i = ((uintptr_t)t / 16 * 0x9E3779B97F4A7C15u >> 20) & mask;
+    while (tape->externals[i].step == tape->step && tape->externals[i].tensor != t) i = (i + 1) & mask;
+    return &tape->externals[i];
 }
 
-static bool foreign_grow(cp_at at) {
+static bool externals_grow(cp_at at) {
     cp_tape     *tape = at.tape;
-    cp_external *old = tape->foreign;
-    int          old_room = tape->foreign_room, room = old_room ? 2 * old_room : 128;
+    cp_external *old = tape->externals;
+    int          old_room = tape->external_room, room = old_room ? 2 * old_room : 128;
     cp_external *table = calloc((size_t)room, sizeof *table);
     if (!table) return cp_misuse(at, "tape", "out of memory for %d parameters", room);
-    tape->foreign = table;
-    tape->foreign_room = room;
+    tape->externals = table;
+    tape->external_room = room;
     for (int i = 0; i < old_room; i++)
-        if (old[i].step == tape->step) table[foreign_slot(tape, old[i].tensor)] = old[i];
+        if (old[i].step == tape->step) *external_find(tape, old[i].tensor) = old[i];
     free(old);
     return true;
 }
 
+/* The entry of a parameter, which is added if there is none; NULL when out of memory. */
+static cp_external *external_add(cp_at at, cp_tensor *t) {
+    cp_tape *tape = at.tape;
+    if (2 * (tape->external_count + 1) > tape->external_room && !externals_grow(at)) return NULL;
+    cp_external *entry = external_find(tape, t);
+    if (entry->step != tape->step) {
+        *entry = (cp_external){t, tape->step, CP_ID_FROZEN};
+        tape->external_count++;
+    }
+    return entry;
+}
+
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t) {
     if (t->tape) return t->tape == tape ? t->id : -1;
-    if (!tape->foreign_room) return -1;
-    size_t slot = foreign_slot(tape, t);
-    return tape->foreign[slot].step == tape->step ? tape->foreign[slot].id : -1;
+    if (!tape->external_room) return -1;
+    const cp_external *entry = external_find(tape, t);
+    return entry->step == tape->step ? entry->id : -1;
 }
 
 static int value_add(cp_at at, cp_tensor *t) {
@@ -356,24 +372,20 @@ static int value_add(cp_at at, cp_tensor *t) {
     return tape->value_count++;
 }
 
-/* false when out of memory: without an id, a parameter would silently get no gradient. */
-static bool id_of(cp_at at, cp_tensor *t, int *id) {
-    cp_tape *tape = at.tape;
+/* Sets the id of an op's input: -1 for a constant, and for a parameter while the tape is frozen; a parameter gets an id when it is first
+ * used while the tape is not. false when out of memory: without an id, a parameter would silently get no gradient. */
+static bool input_id(cp_at at, cp_tensor *t, int *id) {
     *id = t && t->tape ? t->id : -1;
     if (!t || t->tape || !t->tracked) return true;
-    if (2 * (tape->foreign_count + 1) > tape->foreign_room && !foreign_grow(at)) return false;
-    cp_external *slot = &tape->foreign[foreign_slot(tape, t)];
-    if (slot->step != tape->step) {
-        *slot = (cp_external){t, tape->step, CP_ID_FROZEN};
-        tape->foreign_count++;
-    }
-    if (tape->frozen) return true;
-    if (slot->id == CP_ID_FROZEN) {
+    cp_external *entry = external_add(at, t);
+    if (!entry) return false;
+    if (at.tape->frozen) return true;
+    if (entry->id == CP_ID_FROZEN) {
         int added = value_add(at, t);
         if (added < 0) return false;
-        slot->id = added;
+        entry->id = added;
     }
-    *id = slot->id;
+    *id = entry->id;
     return true;
 }
 
@@ -532,7 +544,7 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
     node->keeps = cp_keeps(at, op, n, in);
     for (int i = 0; i < n; i++) {
         node->in[i] = in[i];
-        if (!id_of(at, in[i], &node->ids[i])) return NULL;
+        if (!input_id(at, in[i], &node->ids[i])) return NULL;
         if (!gets_gradient(tape, op, in[i], i)) node->ids[i] = -1;
         if (i < CP_OP_MAX && node->keeps & CP_KEEPS_IN(i) && !keep(at, in[i], i)) return NULL;
     }

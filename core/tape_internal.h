@@ -99,8 +99,8 @@ struct cp_tape {
     int       scope_count, scope_room;
     int       scope; /* the open one, from 1; 0: none */
 
-    cp_external *foreign;
-    int          foreign_count, foreign_room; /* room is a power of two */
+    cp_external *externals;
+    int          external_count, external_room; /* room is a power of two */
 
     /* Of the sweep, by id: */
     cp_slot    *slots;
