@@ -64,7 +64,8 @@ void cp_warn(cp_at at, const char *op, const char *format, ...) {
 }
 
 bool cp_fail_as(cp_status *status, cp_status_kind kind, const char *format, ...) {
-    if (!status || status->message[0]) return false;
+    if (!status || (status->message[0] && !status->old)) return false;
+    status->old = false;
     va_list args;
     va_start(args, format);
     if (vsnprintf(status->message, sizeof status->message, format, args) < 0 || !status->message[0]) {

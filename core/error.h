@@ -69,9 +69,16 @@ typedef enum cp_status_kind {
 typedef struct cp_status {
     char           message[512];
     cp_status_kind kind;
+    bool           old; /* internal: the message is of an earlier call */
 } cp_status;
 
-/* Sets the message, unless there is one already (status may be NULL), and returns false. Control characters become '?', since a message may
+/* The beginning of an operation: a message that is there is replaced by the first error from now on. Functions with a status do this
+ * themselves, so that one status may serve several calls. */
+static inline void cp_status_begin(cp_status *status) {
+    if (status) status->old = true;
+}
+
+/* Sets the message, unless the operation has set one already (status may be NULL), and returns false. Control characters become '?', since a message may
  * quote data from outside and may go to a terminal. */
 bool cp_fail_as(cp_status *status, cp_status_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #define cp_fail(status, ...) cp_fail_as(status, CP_STATUS_FAILED, __VA_ARGS__)

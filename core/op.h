@@ -108,6 +108,9 @@ unsigned cp_keeps(cp_at at, const cp_op *op, int n, cp_tensor *const *in);
 /* cp_grad for a function that computes gradients itself: misuse is reported for `op`. */
 bool cp_grad_for(cp_at at, const char *op, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out);
 
+/* Whether values are computed again, by cp_recompute: an op must not repeat its effects on persistent tensors. */
+bool cp_recomputing(cp_at at);
+
 bool      cp_recording(cp_at at); /* whether the tape is recording; in a rule, whether the sweep is recorded */
 cp_arena *cp_scratch(cp_at at);   /* the tape's arena, for kernels */
 

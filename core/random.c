@@ -310,18 +310,18 @@ static void fill_run(cp_rng *rng, fill *f) {
     cp_rng_skip_fill(rng, f->n);
 }
 
-void cp_rng_fill_uniform(cp_rng *rng, cp_real *out, size_t n, cp_real low, cp_real high) {
+void cp_rng_fill_uniform(cp_rng *rng, cp_reals_out out, size_t n, cp_real low, cp_real high) {
     if (!(high - low >= 0 && high - low <= CP_REAL_MAX)) {
         cp_misuse((cp_at){0}, "rng_fill_uniform", "cannot draw from [%g, %g): expected finite bounds in order", (double)low,
                   (double)high);
         return;
     }
     cp_real limit = low < high ? nextafter(high, (cp_real)-INFINITY) : low;
-    fill    f = {.out = out, .n = n, .offset = low, .scale = high - low, .limit = limit, .make = make_uniform};
+    fill    f = {.out = out.at, .n = n, .offset = low, .scale = high - low, .limit = limit, .make = make_uniform};
     fill_run(rng, &f);
 }
 
-void cp_rng_fill_normal(cp_rng *rng, cp_real *out, size_t n, cp_real mean, cp_real sd) {
-    fill f = {.out = out, .n = n, .offset = mean, .scale = sd, .make = make_normal};
+void cp_rng_fill_normal(cp_rng *rng, cp_reals_out out, size_t n, cp_real mean, cp_real sd) {
+    fill f = {.out = out.at, .n = n, .offset = mean, .scale = sd, .make = make_normal};
     fill_run(rng, &f);
 }

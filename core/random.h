@@ -34,8 +34,8 @@ double   cp_rng_normal(cp_rng *rng);            /* mean 0, sd 1; 4 words */
  * - one fill of a + b values equals a fill of a and then one of b when a is a multiple of CP_FILL_UNIT;
  * - normals in float use no libm: the same bits on any machine with IEEE floats and no contraction of a * b + c.
  *   Normals in double use libm's log, cos and sin, whose last bits may differ between C libraries. */
-void cp_rng_fill_uniform(cp_rng *rng, cp_real *out, size_t n, cp_real low, cp_real high);
-void cp_rng_fill_normal(cp_rng *rng, cp_real *out, size_t n, cp_real mean, cp_real sd);
+void cp_rng_fill_uniform(cp_rng *rng, cp_reals_out out, size_t n, cp_real low, cp_real high);
+void cp_rng_fill_normal(cp_rng *rng, cp_reals_out out, size_t n, cp_real mean, cp_real sd);
 
 /* For a large fill that several threads make in pieces: advances the stream past a fill of n values, and returns the stream
  * at value `first`, a multiple of CP_FILL_UNIT, of the fill that rng would make. */

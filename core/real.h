@@ -22,6 +22,15 @@ typedef float cp_real;
 #define cp_built_for cp_built_for_float
 #endif
 
+/* An argument that is a pointer to cp_real, const or not, or NULL. Another type, such as double * in a float build, does not compile; as a
+ * plain pointer it would be a warning only. (_Generic cannot do this where the macro's arguments contain commas, as in (cp_real[]){1, 2}.) */
+typedef union cp_reals_in {
+    const cp_real *at;
+} __attribute__((transparent_union)) cp_reals_in;
+typedef union cp_reals_out {
+    cp_real *at;
+} __attribute__((transparent_union)) cp_reals_out;
+
 /* Whether all values are finite. */
 bool cp_reals_finite(const cp_real *values, size_t count);
 

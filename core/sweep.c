@@ -6,6 +6,7 @@
 #include "core/kernels/kernels.h"
 #include "core/tape_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- accumulation at fan-out, an op like any other ---- */
@@ -201,7 +202,7 @@ static bool sweep(cp_at at, const char *op, cp_tensor *out, cp_tensor *seed) {
     tape->lowest = tape->node_count;
     if (!seed && !(seed = cp_full(at, 1, out->shape))) return false;
     tape->slots[out->id].grad = hold(seed);
-    for (int i = tape->node_count - 1; i >= 0; i--) {
+    for (int i = tape->node_count - 1; i >= tape->first; i--) {
         const cp_node *node = tape->nodes[i];
         cp_tensor     *g = tape->slots[node->out->id].grad;
         if (!g) continue;
@@ -262,6 +263,26 @@ static bool grad_recorded(cp_at at, const request *q) {
         q->out[i] = slot && *slot ? *slot : cp_full(at, 0, q->wrt[i]->shape);
         ok = q->out[i];
     }
+    return ok;
+}
+
+bool cp_sweep_from(cp_at at, int first, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
+    cp_tape    *tape = at.tape;
+    cp_slot    *slots = tape->slots;
+    cp_watcher *watch = tape->watch;
+    int         room = tape->slot_room, from = tape->first, lowest = tape->lowest;
+    request     q = {"recompute", .of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads, .recorded = true};
+    tape->slots = NULL;
+    tape->slot_room = 0;
+    tape->watch = NULL;
+    tape->first = first;
+    bool ok = mark(at, wrt, n) && grad_recorded(at, &q);
+    free(tape->slots);
+    tape->slots = slots;
+    tape->slot_room = room;
+    tape->watch = watch;
+    tape->first = from;
+    tape->lowest = lowest;
     return ok;
 }
 

@@ -100,7 +100,7 @@ size_t cp_tape_bytes(const cp_tape *tape) { return tape ? cp_arena_used(tape->ar
 size_t cp_tape_peak(const cp_tape *tape) {
     if (!tape) return 0;
     size_t now = small_bytes(tape);
-    return cp_arena_peak(tape->arena) + (now > tape->small_peak ? now : tape->small_peak);
+    return cp_tape_peak(tape->inner) + cp_arena_peak(tape->arena) + (now > tape->small_peak ? now : tape->small_peak);
 }
 
 cp_memory_mark cp_tape_memory_mark(const cp_tape *tape) { return (cp_memory_mark){tape->ring, tape->slab}; }
@@ -237,6 +237,7 @@ void cp_tape_free(cp_tape *tape) {
         free(p);
     }
     free(tape->nodes);
+    cp_tape_free(tape->inner);
     free(tape->reads);
     free(tape->values);
     free(tape->scopes);
@@ -396,17 +397,17 @@ cp_use cp_use_of(cp_at at, const cp_tensor *t) {
 
 /* ---- leaves ---- */
 
-static cp_tensor *leaf(cp_at at, const char *op, const cp_real *data, cp_shape shape) {
+static cp_tensor *leaf(cp_at at, const char *op, cp_reals_in data, cp_shape shape) {
     if (!cp_check(at, op, 0, NULL)) return NULL;
-    if (!data) return cp_refuse(at, op, "data is NULL");
+    if (!data.at) return cp_refuse(at, op, "data is NULL");
     cp_tensor *t = cp_out(at, shape);
-    if (t && t->size) memcpy(t->data, data, t->size * sizeof *data);
+    if (t && t->size) memcpy(t->data, data.at, t->size * sizeof *t->data);
     return t;
 }
 
-cp_tensor *(cp_constant)(cp_at at, const cp_real *data, cp_shape shape) { return leaf(at, "constant", data, shape); }
+cp_tensor *(cp_constant)(cp_at at, cp_reals_in data, cp_shape shape) { return leaf(at, "constant", data, shape); }
 
-cp_tensor *(cp_variable)(cp_at at, const cp_real *data, cp_shape shape) {
+cp_tensor *(cp_variable)(cp_at at, cp_reals_in data, cp_shape shape) {
     cp_tensor *t = leaf(at, "variable", data, shape);
     if (!t) return NULL;
     t->id = value_add(at, t);

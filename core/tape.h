@@ -17,6 +17,7 @@
  * value). After the first error in a step, functions silently return NULL for a NULL argument, which comes from that error. */
 #pragma once
 
+#include "core/random.h"
 #include "core/shape.h"
 #include "core/tensor.h"
 
@@ -38,8 +39,8 @@ bool cp_tape_pause(cp_tape *tape, bool on);
 bool cp_tape_freeze(cp_tape *tape, bool on);
 
 /* Tensors on the tape, with the values copied. A variable has a gradient, a constant does not. */
-cp_tensor *cp_constant(cp_at at, const cp_real *data, cp_shape shape);
-cp_tensor *cp_variable(cp_at at, const cp_real *data, cp_shape shape);
+cp_tensor *cp_constant(cp_at at, cp_reals_in data, cp_shape shape);
+cp_tensor *cp_variable(cp_at at, cp_reals_in data, cp_shape shape);
 /* The same with the shape, values and lengths of a tensor; the lengths are not copied. */
 cp_tensor *cp_constant_of(cp_at at, const cp_tensor *t);
 cp_tensor *cp_variable_of(cp_at at, const cp_tensor *t);
@@ -62,9 +63,18 @@ bool cp_grad_recorded(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, c
 bool cp_vjp(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads);
 bool cp_vjp_recorded(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads);
 
+/* Gradient checkpointing. The result of a segment of a computation, as segment(at, context, in) gives it, whose inner values are not kept:
+ * the sweep computes them again where it needs them, one segment at a time. The segment uses `at` in place of a tape and the tensors `in`
+ * in place of those given here; parameters it uses directly. Both runs must compute the same: random numbers come from rng only (or NULL),
+ * whose state is repeated; context must last until the gradients are computed; and batch norm leaves its running statistics alone the second time. Other values are misuse.
+ * The gradients have the same bits as without recomputing, unless a value is used both outside the segment and more than once inside: then
+ * its parts are added in another order. A sweep that is recorded keeps the second run's values: it saves no memory. */
+typedef cp_tensor *(*cp_segment_fn)(cp_at at, void *context, cp_tensor *const *in);
+cp_tensor *cp_recompute(cp_at at, cp_segment_fn segment, void *context, cp_tensor *const *in, int n, cp_rng *rng);
+
 int    cp_tape_length(const cp_tape *tape); /* nodes recorded */
 size_t cp_tape_bytes(const cp_tape *tape);  /* memory of values and record in use now */
-size_t cp_tape_peak(const cp_tape *tape);   /* the maximum in use at once so far */
+size_t cp_tape_peak(const cp_tape *tape);   /* the maximum in use at once so far, that of cp_recompute's inner tape included */
 
 /* A number that every reset changes; compare it with an earlier one to find out whether values of that time are still valid. */
 unsigned cp_tape_step(const cp_tape *tape);
@@ -111,6 +121,7 @@ bool cp_tape_html_with(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page)
 #define cp_full(t, ...) cp_full(CP_AT(t), __VA_ARGS__)
 #define cp_scalar(t, ...) cp_scalar(CP_AT(t), __VA_ARGS__)
 #define cp_detach(t, ...) cp_detach(CP_AT(t), __VA_ARGS__)
+#define cp_recompute(t, ...) cp_recompute(CP_AT(t), __VA_ARGS__)
 #define cp_grad(t, ...) cp_grad(CP_AT(t), __VA_ARGS__)
 #define cp_grad_recorded(t, ...) cp_grad_recorded(CP_AT(t), __VA_ARGS__)
 #define cp_vjp(t, ...) cp_vjp(CP_AT(t), __VA_ARGS__)

@@ -77,6 +77,8 @@ struct cp_tape {
     cp_slab              slab;
     size_t               small_peak; /* peak number of bytes in ring and slabs */
     bool                 paused, frozen;
+    bool                 recomputing;
+    struct cp_tape      *inner;  /* of cp_recompute; NULL: not used yet */
     bool                 failed; /* an error was reported since the last reset: NULL arguments come from it */
     unsigned             step;   /* counts the resets, from 1 */
     const char          *op;     /* the last op that checked its arguments, and its caller's place, for messages */
@@ -108,6 +110,7 @@ struct cp_tape {
     bool        collecting; /* list new tensors, so that they can be released early */
     cp_tensor  *made;
     int         lowest; /* the node of its last rule */
+    int         first;  /* the node that it ends with */
     cp_watcher *watch;  /* or NULL */
 };
 
@@ -123,6 +126,9 @@ cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size); /* without val
 bool       cp_values_take(cp_at at, cp_tensor *t);                /* allocates its values */
 void       cp_values_release(cp_tape *tape, cp_tensor *t);        /* releases its values */
 void       cp_tensor_recycle(cp_tape *tape, cp_tensor *t);        /* of a sweep, when nothing refers to it any more */
+
+/* A recorded sweep within a rule, over the nodes from `first` on: d sum(seed out) / d wrt[i] through these. */
+bool cp_sweep_from(cp_at at, int first, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads);
 
 /* Doubles an array until it has room for `needed` items; false after cp_misuse when out of memory. */
 bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);

@@ -56,11 +56,11 @@ static cp_tensor *tensor_new(cp_at at, const char *op, cp_shape shape) {
 
 cp_tensor *(cp_tensor_new)(cp_at at, cp_shape shape) { return tensor_new(at, "tensor_new", shape); }
 
-cp_tensor *(cp_parameter_new)(cp_at at, const cp_real *data, cp_shape shape) {
-    if (!data) return cp_refuse(at, "parameter_new", "data is NULL");
+cp_tensor *(cp_parameter_new)(cp_at at, cp_reals_in data, cp_shape shape) {
+    if (!data.at) return cp_refuse(at, "parameter_new", "data is NULL");
     cp_tensor *t = tensor_new(at, "parameter_new", shape);
     if (!t) return NULL;
-    if (t->size) memcpy(t->data, data, t->size * sizeof *data);
+    if (t->size) memcpy(t->data, data.at, t->size * sizeof *t->data);
     t->tracked = true;
     return t;
 }

@@ -71,7 +71,7 @@ cp_tensor *cp_tensor_new(cp_at at, cp_shape shape);
 #define cp_tensor_new(...) cp_tensor_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 /* The same, with the values copied from `data`, and tracked: a parameter. */
-cp_tensor *cp_parameter_new(cp_at at, const cp_real *data, cp_shape shape);
+cp_tensor *cp_parameter_new(cp_at at, cp_reals_in data, cp_shape shape);
 #define cp_parameter_new(...) cp_parameter_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 void cp_tensor_free(cp_tensor *t); /* NULL is allowed */

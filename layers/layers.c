@@ -135,6 +135,8 @@ cp_tensor *(cp_conv_transpose_forward)(cp_at at, const cp_conv *layer, cp_tensor
 
 static bool norm_possible(cp_at at, const cp_params *params, const cp_norm_config *c) {
     if (!params) return cp_misuse(at, "norm_make", "the parameter set is NULL; cp_params_new makes one");
+    if (c->kind == CP_NORM_NONE)
+        return cp_misuse(at, "norm_make", "no kind is set, such as .kind = CP_NORM_BATCH; a layer without a norm is (cp_norm){0}");
     if (c->kind < CP_NORM_NONE || c->kind > CP_NORM_LAYER)
         return cp_misuse(at, "norm_make", "%d is not a normalization", (int)c->kind);
     if (c->channels < 1) return cp_misuse(at, "norm_make", "channels is %d; it must be positive", c->channels);
@@ -144,7 +146,6 @@ static bool norm_possible(cp_at at, const cp_params *params, const cp_norm_confi
 
 cp_norm(cp_norm_make)(cp_at at, cp_params *params, const char *path, cp_norm_config c) {
     cp_norm layer = {.config = c}, none = {.config.kind = c.kind};
-    if (c.kind == CP_NORM_NONE) return layer;
     if (!norm_possible(at, params, &c)) return none;
     for (int groups = 8; c.groups == 0; groups /= 2)
         if (c.channels % groups == 0) c.groups = groups;

@@ -95,6 +95,7 @@ typedef struct cp_norm {
     cp_tensor     *weight, *bias, *running_mean, *running_var;
 } cp_norm;
 
+/* A kind must be given, so that a forgotten one is misuse. A layer without a norm is (cp_norm){0}, not made. */
 cp_norm    cp_norm_make(cp_at at, cp_params *params, const char *path, cp_norm_config config);
 cp_tensor *cp_norm_forward(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode); /* CP_NORM_NONE: x itself */
 /* activation(norm(x)), in one pass for group or layer norm with a (leaky) ReLU. */

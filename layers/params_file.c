@@ -151,6 +151,7 @@ void cp_params_commit(cp_params *params, const cp_real *values) {
 }
 
 bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
+    cp_status_begin(status);
     if (!params || !file)
         return cp_fail(status, "%s: the %s is NULL", path ? path : "params_load", file ? "parameter set" : "file");
     cp_real *values = cp_params_stage(params, file, path, status);
@@ -158,4 +159,99 @@ bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *p
     cp_params_commit(params, values);
     free(values);
     return true;
+}
+
+bool cp_params_read(cp_params *params, const char *path, cp_status *status) {
+    cp_status_begin(status);
+    if (!path) return cp_fail(status, "params_read: the path is NULL");
+    cp_safetensors *file = cp_st_read(path, status);
+    bool            ok = file && cp_params_load(params, file, path, status);
+    cp_st_free(file);
+    return ok;
+}
+
+bool cp_params_save(const cp_params *params, const char *path, cp_status *status) {
+    cp_status_begin(status);
+    if (!params || !path) return cp_fail(status, "params_save: the %s is NULL", path ? "parameter set" : "path");
+    cp_st_writer *writer = cp_st_writer_new();
+    if (writer) cp_params_store(params, writer);
+    bool ok = cp_st_writer_save(writer, path, status);
+    cp_st_writer_free(writer);
+    return ok;
+}
+
+/* ---- partial loading ---- */
+
+static cp_match match_of(const cp_param *entry, const cp_st_entry *found) {
+    disk_shape shape = entry_on_disk(entry);
+    bool       same = found && found->rank == shape.rank;
+    for (int i = 0; same && i < shape.rank; i++) same = found->dims[i] == shape.dims[i];
+    return !found ? CP_MATCH_MISSING : same ? CP_MATCH_LOADED : CP_MATCH_SHAPE;
+}
+
+static void line_add(cp_load_report *report, const char *name, cp_match match) {
+    report->counts[match]++;
+    report->lines[report->count].match = match;
+    snprintf(report->lines[report->count++].name, sizeof report->lines->name, "%s", name);
+}
+
+static bool load_some(cp_params *params, const cp_safetensors *file, const char *path, cp_load_report *r, cp_status *status) {
+    size_t total = 0, max = 1;
+    for (int k = 0; k < params->count; k++) {
+        const cp_param *entry = &params->at[k];
+        line_add(r, entry->name, match_of(entry, cp_st_find(file, entry->name)));
+        total += r->lines[k].match == CP_MATCH_LOADED ? entry->value->size : 0;
+        max = entry->value->size > max ? entry->value->size : max;
+    }
+    for (size_t i = 0; i < cp_st_count(file); i++) {
+        const char *name = cp_st_entry_at(file, i)->name;
+        if (!is_ignored(name) && !cp_params_find(params, name)) line_add(r, name, CP_MATCH_UNUSED);
+    }
+    if (!r->counts[CP_MATCH_LOADED]) return cp_fail(status, "%s: no tensor has the name and the shape of a parameter", path);
+    cp_real *values = malloc((total + max) * sizeof *values), *room = values + total, *at = values;
+    bool     ok = values || cp_fail(status, "%s: out of memory for %zu values", path, total + max);
+    for (int k = 0; ok && k < params->count; k++) {
+        if (r->lines[k].match != CP_MATCH_LOADED) continue;
+        ok = stage_entry(&params->at[k], file, at, room, status);
+        at += params->at[k].value->size;
+    }
+    at = values;
+    for (int k = 0; ok && k < params->count; k++) {
+        cp_tensor *t = params->at[k].value;
+        if (r->lines[k].match != CP_MATCH_LOADED) continue;
+        memcpy(t->data, at, t->size * sizeof *at);
+        at += t->size;
+        cp_tensor_changed(t, "cp_params_load_some");
+    }
+    free(values);
+    return ok;
+}
+
+bool cp_params_load_some(cp_params *params, const char *path, cp_load_report *report, cp_status *status) {
+    cp_load_report made = {0};
+    cp_status_begin(status);
+    if (report) *report = made;
+    if (!params || !path) return cp_fail(status, "params_load_some: the %s is NULL", path ? "parameter set" : "path");
+    cp_safetensors *file = cp_st_read(path, status);
+    if (!file) return false;
+    made.lines = calloc((size_t)params->count + cp_st_count(file) + 1, sizeof *made.lines);
+    bool ok = made.lines ? load_some(params, file, path, &made, status) : cp_fail(status, "%s: out of memory", path);
+    cp_st_free(file);
+    if (ok && report)
+        *report = made;
+    else
+        cp_load_report_free(&made);
+    return ok;
+}
+
+void cp_load_report_print(FILE *file, const cp_load_report *r) {
+    static const char *const words[] = {"loaded", "not in the file", "another shape", "not in the set"};
+    for (int i = 0; i < CP_MATCHES; i++) fprintf(file, "%d %s%s", r->counts[i], words[i], i + 1 < CP_MATCHES ? ", " : "\n");
+    for (int i = 0; i < r->count; i++)
+        if (r->lines[i].match != CP_MATCH_LOADED) fprintf(file, "  %s: %s\n", r->lines[i].name, words[r->lines[i].match]);
+}
+
+void cp_load_report_free(cp_load_report *report) {
+    if (report) free(report->lines);
+    if (report) *report = (cp_load_report){0};
 }

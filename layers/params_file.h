@@ -29,3 +29,31 @@ void cp_params_expect(cp_params *params, cp_params_source *source);
 
 /* Both steps: after an error the set is unchanged. */
 bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *path, cp_status *status);
+
+/* The same with the file's path alone, and writing such a file: the values of a set, by name, without a model around them. */
+bool cp_params_read(cp_params *params, const char *path, cp_status *status);
+bool cp_params_save(const cp_params *params, const char *path, cp_status *status);
+
+/* What a partial load did with each entry of the set, and with each further tensor of the file. */
+typedef enum cp_match {
+    CP_MATCH_LOADED,
+    CP_MATCH_MISSING, /* the file has no tensor of this name: the entry keeps its values */
+    CP_MATCH_SHAPE,   /* the file's tensor has another shape: the same */
+    CP_MATCH_UNUSED,  /* the set has no entry of this name */
+    CP_MATCHES,
+} cp_match;
+
+typedef struct cp_load_report {
+    int counts[CP_MATCHES];
+    int count; /* lines */
+    struct cp_load_line {
+        char     name[160];
+        cp_match match;
+    } * lines;
+} cp_load_report;
+
+/* Loads the entries whose names and shapes the file has, such as a backbone below a new head. report may be NULL; free it otherwise. A file
+ * that cannot be read, or from which nothing matches, is an error that changes nothing. */
+bool cp_params_load_some(cp_params *params, const char *path, cp_load_report *report, cp_status *status);
+void cp_load_report_print(FILE *file, const cp_load_report *report); /* the counts, and the lines that were not loaded */
+void cp_load_report_free(cp_load_report *report);

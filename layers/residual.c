@@ -11,8 +11,9 @@ static bool possible(cp_at at, const cp_block_config *c) {
 }
 
 static bool make_norm(cp_at at, cp_norm *norm, cp_params *params, cp_path path, cp_norm_config c) {
+    if (c.kind == CP_NORM_NONE) return true;
     *norm = (cp_norm_make)(at, params, path.s, c);
-    return c.kind == CP_NORM_NONE || norm->weight;
+    return norm->weight;
 }
 
 static bool make_conv(cp_at at, cp_conv *conv, cp_params *params, cp_path path, cp_conv_config c, cp_rng *rng) {

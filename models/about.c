@@ -246,6 +246,7 @@ bool cp_about_read(cp_model *m, const char *text, const char *path, cp_status *s
 }
 
 bool cp_model_about_set(cp_model *model, const cp_about *about, cp_status *status) {
+    cp_status_begin(status);
     cp_model as = {.config = model->config, .about = *about};
     char    *text = cp_about_text(&as);
     bool     ok = text ? cp_about_read(model, text, "model_about_set", status) : cp_fail(status, "model_about_set: out of memory");

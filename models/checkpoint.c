@@ -70,6 +70,7 @@ static bool store_part(const cp_checkpoint_part *part, cp_st_writer *writer, con
 }
 
 bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *status) {
+    cp_status_begin(status);
     if (!usable(c, path, status)) return false;
     cp_st_writer *writer = cp_st_writer_new();
     char         *text = c->model ? cp_model_config_text(&c->model->config) : NULL;
@@ -219,6 +220,7 @@ static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const 
 }
 
 bool cp_checkpoint_load(const cp_checkpoint *c, const char *path, cp_status *status) {
+    cp_status_begin(status);
     if (!usable(c, path, status)) return false;
     cp_safetensors *file = cp_st_read(path, status);
     if (!file) return false;
@@ -241,6 +243,7 @@ char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *statu
 /* ---- models in files of their own ---- */
 
 bool cp_model_save(cp_model *model, const char *path, cp_status *status) {
+    cp_status_begin(status);
     if (!model) return cp_fail(status, "%s: the model is NULL", path ? path : "model_save");
     return cp_checkpoint_save(&(cp_checkpoint){.model = model}, path, status);
 }
@@ -268,6 +271,7 @@ static cp_model *model_from(const cp_safetensors *file, const char *path, cp_sta
 }
 
 cp_model *cp_model_load(const char *path, cp_status *status) {
+    cp_status_begin(status);
     if (!path) return cp_null(cp_fail(status, "model_load: the path is NULL"));
     cp_safetensors *file = cp_st_read(path, status);
     cp_model       *model = file ? model_from(file, path, status) : NULL;

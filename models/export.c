@@ -70,6 +70,7 @@ static bool put_metadata(cp_onnx *graph, const cp_model *model, cp_status *statu
 }
 
 bool cp_model_export_onnx(const cp_model *model, cp_preprocessing *input, bool lengths, const char *path, cp_status *status) {
+    cp_status_begin(status);
     cp_onnx  graph = {0};
     exported e = {model, input};
     if (!complete(model, input, status)) return false;

@@ -139,6 +139,7 @@ static bool read_config(const cp_json *root, const char *name, cp_model_config *
 }
 
 bool cp_model_config_parse(const char *text, const char *name, cp_model_config *config, cp_status *status) {
+    cp_status_begin(status);
     cp_json *root = cp_json_parse(text, strlen(text), name, status);
     if (!root) return false;
     cp_model_config c = {0};
@@ -216,10 +217,12 @@ static bool read_part(cp_model_config *config, cp_kind_of of, const char *words,
 }
 
 bool cp_model_config_net(cp_model_config *config, const char *words, cp_shape input, const char *name, cp_status *status) {
+    cp_status_begin(status);
     return read_part(config, CP_OF_NETS, words, &input, name, status);
 }
 
 bool cp_model_config_head(cp_model_config *config, const char *words, const char *name, cp_status *status) {
+    cp_status_begin(status);
     return read_part(config, CP_OF_HEADS, words, NULL, name, status);
 }
 
@@ -234,6 +237,7 @@ bool cp_model_part_has_key(const char *words, const char *key) {
 }
 
 bool cp_model_config_check(const cp_model_config *config, cp_shape input, cp_status *status) {
+    cp_status_begin(status);
     cp_rng   rng = cp_rng_named(0, "unused");
     cp_model m = {.config = *config, .params = cp_params_new()};
     bool     ok = m.params ? cp_model_make((cp_at){0}, &m, &rng, status) : cp_fail(status, "out of memory");

@@ -37,7 +37,8 @@ static bool wrn_make(cp_at at, cp_net *net, cp_params *params, const char *path,
             if (!w->block[w->blocks++].conv1.weight) return false;
             in = block.out;
         }
-    w->norm = (cp_norm_make)(at, params, cp_path_join(path, "norm").s, (cp_norm_config){.kind = c->norm, .channels = in});
+    cp_norm_config norm = {.kind = c->norm, .channels = in};
+    if (norm.kind != CP_NORM_NONE) w->norm = (cp_norm_make)(at, params, cp_path_join(path, "norm").s, norm);
     w->net.features = in;
     w->net.input = (cp_net_input){.shape = CP_SHAPE(0, 0, c->channels), .min = 8};
     return c->norm == CP_NORM_NONE || w->norm.weight;

@@ -77,6 +77,7 @@ static bool predict_rows(cp_tape *tape, const cp_model *model, const cp_inputs *
 }
 
 bool cp_model_predict(const cp_model *model, const cp_inputs *in, cp_predicted *out, cp_status *status) {
+    cp_status_begin(status);
     const char *name = in->name ? in->name : "the inputs";
     size_t      values, all, count = (size_t)in->count, classes = (size_t)model->config.classes;
     bool        generative = model->head->kind->generative;

@@ -188,6 +188,7 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     cp_kernel_scale_shift(rows, (size_t)c, x->data, mean->data, scale, shift, out->data);
     cp_tensor *in[] = {x, gamma, beta, mean, rstd};
     if (!cp_record_with(at, &cp_op_batch_norm, out, &eps, sizeof eps, INPUTS, in)) return NULL;
+    if (cp_recomputing(at)) return out;
     running_update(at, config->running_mean, mean, config->momentum, 1); /* last, so that a call that fails changes nothing */
     running_update(at, config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
     return out;

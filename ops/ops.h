@@ -57,7 +57,8 @@ cp_tensor *cp_leaky_relu(cp_at at, cp_tensor *a, cp_real slope); /* a > 0 ? a : 
 cp_tensor *cp_clamp(cp_at at, cp_tensor *a, cp_real low, cp_real high);  /* gradient 1 inside and at the ends, else 0 */
 cp_tensor *cp_gate(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope); /* a > 0 ? g : slope g; no gradient flows to a */
 
-/* ==== reductions over any set of axes: CP_AXES(0, -1), or CP_ALL; keepdim leaves them with size 1 ==== */
+/* ==== reductions over any set of axes: CP_AXES(0, -1), or CP_ALL; keepdim leaves them with size 1. The sum of no values is 0 and their
+ * logsumexp -infinity; any other reduction of no values, and so the loss of an empty batch, is misuse ==== */
 
 cp_tensor *cp_sum(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
 cp_tensor *cp_mean(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);

@@ -102,9 +102,18 @@ cp_tensor *(cp_sum)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     return cp_record_with(at, &cp_op_sum, reduce(at, &r, a, false), &r, sizeof r, 1, &a);
 }
 
+/* reduction_plan for a reduction that nothing has no value of, as mean and max; the sum of nothing is 0, its logsumexp -infinity. */
+static bool values_plan(cp_at at, const char *op, cp_tensor *a, cp_axes axes, bool keepdim, reduction *r) {
+    if (!reduction_plan(at, op, a, axes, keepdim, r)) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (r->flags[i] && a->dims[i] == 0)
+            return cp_misuse(at, op, "shape %s has no values along axis %d (was nothing selected?)", cp_shape_text(a).s, i);
+    return true;
+}
+
 cp_tensor *(cp_mean)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
-    if (!reduction_plan(at, "mean", a, axes, keepdim, &r)) return NULL;
+    if (!values_plan(at, "mean", a, axes, keepdim, &r)) return NULL;
     cp_real count = 1;
     for (int i = 0; i < a->rank; i++)
         if (r.flags[i]) count *= (cp_real)a->dims[i];
@@ -124,17 +133,9 @@ CP_OP(max, .attributes = axes_put, .onnx = "ReduceMax", .to_onnx = reduce_to_onn
       .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}, .kinked = true, .rule = "a == out ? g / (how many are largest) : 0",
       .words = "The largest value gets the incoming gradient, all others 0; several that are equally large share it.");
 
-static bool choice_plan(cp_at at, const char *op, cp_tensor *a, cp_axes axes, bool keepdim, reduction *r) {
-    if (!reduction_plan(at, op, a, axes, keepdim, r)) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (r->flags[i] && a->dims[i] == 0)
-            return cp_misuse(at, op, "shape %s has nothing to choose from along axis %d", cp_shape_text(a).s, i);
-    return true;
-}
-
 cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
-    if (!choice_plan(at, "max", a, axes, keepdim, &r)) return NULL;
+    if (!values_plan(at, "max", a, axes, keepdim, &r)) return NULL;
     return cp_record_with(at, &cp_op_max, reduce(at, &r, a, true), &r, sizeof r, 1, &a);
 }
 
@@ -145,13 +146,13 @@ const cp_op cp_op_variance = {.name = "variance", .formula = "sum (a - mean)^2 /
 
 cp_tensor *(cp_min)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
-    if (!choice_plan(at, "min", a, axes, keepdim, &r)) return NULL;
+    if (!values_plan(at, "min", a, axes, keepdim, &r)) return NULL;
     return cp_neg(at, cp_max(at, cp_neg(at, a), axes, keepdim));
 }
 
 cp_tensor *(cp_variance)(cp_at at, cp_tensor *a, cp_axes axes, int correction, bool keepdim) {
     reduction r;
-    if (!reduction_plan(at, "variance", a, axes, keepdim, &r)) return NULL;
+    if (!values_plan(at, "variance", a, axes, keepdim, &r)) return NULL;
     double count = 1;
     for (int i = 0; i < a->rank; i++)
         if (r.flags[i]) count *= a->dims[i];

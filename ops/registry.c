@@ -13,7 +13,7 @@
     X(group_norm) X(huber) X(kl_divergence) X(layer_norm) X(leaky_conv2d) X(leaky_norm) X(leaky_relu)        \
     X(log) X(log1p) X(log_softmax) X(logsumexp) X(masked_fill) X(matmul) X(max) X(max_pool) X(maximum)       \
     X(mean) X(min) X(minimum) X(mse) X(mul) X(neg) X(normalize) X(pad) X(pad_reflect) X(permute) X(pick)     \
-    X(pow) X(put) X(relu) X(reshape) X(rsqrt) X(scale_shift) X(scatter_rows) X(sigmoid) X(sign) X(sin)       \
+    X(pow) X(put) X(recompute) X(relu) X(reshape) X(rsqrt) X(scale_shift) X(scatter_rows) X(sigmoid) X(sign) X(sin)       \
     X(slice) X(soft_cross_entropy) X(softmax) X(softplus) X(sqrt) X(square) X(stack) X(sub) X(sum)           \
     X(sum_to) X(swish) X(take) X(tanh) X(topk) X(tril_exp) X(tril_logdet) X(upsample_bilinear)               \
     X(upsample_nearest) X(variance) X(where)

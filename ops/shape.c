@@ -39,6 +39,7 @@ cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, cp_shape shape) {
             known *= shape.dims[i] > 0 ? (size_t)shape.dims[i] : 0;
     }
     if (wild >= 0) full.dims[wild] = known ? (int)(a->size / known) : 0;
+    if (shape.rank < 0 || shape.rank > CP_MAX_RANK) return cp_null(cp_shape_check(at, "reshape", shape));
     if (!cp_shape_size(full, &size) || size != a->size)
         return cp_refuse(at, "reshape", "%s does not hold the values of %s", cp_dims_text(shape).s, cp_shape_text(a).s);
     if (cp_shape_is(a, full)) return a;

@@ -1,4 +1,4 @@
-/* SGD and Adam: one loop each, over one parameter's memory. */
+/* SGD, Adam and RMSprop: one loop each, over one parameter's memory. */
 #include "optim/optim.h"
 
 #include "core/threads.h"
@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { GRAIN = 16384 }; /* values in a thread's chunk */
 
@@ -19,12 +20,18 @@ typedef struct update {
     cp_real        keep1, add1, keep2, add2, scale2, eps;
 } update;
 
+/* The settings of an entry's group. */
+typedef struct group {
+    double rate, weight_decay; /* the factor; 0 and below as in cp_optim_group */
+} group;
+
 struct cp_optim {
     cp_params  *params;
     int         count; /* the set's entries when the optimizer was made */
     cp_loop_fn  loop;
     const char *names[2]; /* of the state tensors; NULL: not used */
     cp_tensor **state[2]; /* by entry; NULL for buffers */
+    group      *groups;   /* by entry; NULL: none */
     double      rate, weight_decay, momentum, beta1, beta2, eps;
     bool        nesterov, decoupled, skip_nonfinite, adaptive;
     int64_t     steps, skipped;
@@ -72,6 +79,19 @@ static void adam_loop(void *context, size_t begin, size_t end) {
     }
 }
 
+static void rmsprop_loop(void *context, size_t begin, size_t end) {
+    const update u = *(const update *)context;
+    cp_real *restrict p = u.value, *restrict b = u.first, *restrict v = u.second;
+    const cp_real *restrict g = u.grad;
+    for (size_t i = begin; i < end; i++) {
+        cp_real slope = g[i] + u.decay * p[i];
+        v[i] = u.keep2 * v[i] + u.add2 * slope * slope;
+        cp_real step = slope / (root(v[i]) + u.eps);
+        if (b) step = b[i] = u.momentum * b[i] + step;
+        p[i] -= u.rate * step;
+    }
+}
+
 /* ---- making and freeing ---- */
 
 void cp_optim_free(cp_optim *optim) {
@@ -80,6 +100,7 @@ void cp_optim_free(cp_optim *optim) {
         for (int i = 0; optim->state[k] && i < optim->count; i++) cp_tensor_free(optim->state[k][i]);
         free(optim->state[k]);
     }
+    free(optim->groups);
     free(optim);
 }
 
@@ -126,7 +147,7 @@ cp_optim *(cp_sgd_new)(cp_at at, cp_params *params, cp_sgd_config config) {
 
 static double beta_of(double given, double fallback) { return given < 0 ? 0 : given != 0 ? given : fallback; }
 
-cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
+static cp_optim *adam_make(cp_at at, const char *op, cp_params *params, cp_adam_config config) {
     cp_optim made = {.loop = adam_loop,
                      .names = {"m", "v"},
                      .rate = config.rate,
@@ -138,9 +159,58 @@ cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
                      .adaptive = true,
                      .skip_nonfinite = config.skip_nonfinite};
     if (!(made.beta1 < 1 && made.beta2 < 1 && made.eps > 0))
-        return cp_refuse(at, "adam_new", "beta1 %g, beta2 %g, eps %g; the betas must be below 1, eps above 0", made.beta1,
-                         made.beta2, made.eps);
-    return optim_make(at, "adam_new", params, made);
+        return cp_refuse(at, op, "beta1 %g, beta2 %g, eps %g; the betas must be below 1, eps above 0", made.beta1, made.beta2,
+                         made.eps);
+    return optim_make(at, op, params, made);
+}
+
+cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) { return adam_make(at, "adam_new", params, config); }
+
+cp_optim *(cp_adamw_new)(cp_at at, cp_params *params, cp_adam_config config) {
+    config.decoupled = true;
+    config.weight_decay = beta_of(config.weight_decay, 0.01);
+    return adam_make(at, "adamw_new", params, config);
+}
+
+cp_optim *(cp_rmsprop_new)(cp_at at, cp_params *params, cp_rmsprop_config config) {
+    cp_optim made = {.loop = rmsprop_loop,
+                     .names = {config.momentum != 0 ? "momentum" : NULL, "square"},
+                     .rate = config.rate,
+                     .weight_decay = config.weight_decay,
+                     .momentum = config.momentum,
+                     .beta2 = beta_of(config.alpha, 0.99),
+                     .eps = config.eps != 0 ? config.eps : 1e-8,
+                     .skip_nonfinite = config.skip_nonfinite};
+    if (!(made.momentum >= 0 && made.momentum < 1 && made.beta2 < 1 && made.eps > 0))
+        return cp_refuse(at, "rmsprop_new", "momentum %g, alpha %g, eps %g; the first two must be in [0, 1), eps above 0",
+                         made.momentum, made.beta2, made.eps);
+    return optim_make(at, "rmsprop_new", params, made);
+}
+
+/* ---- groups ---- */
+
+static bool is_selected(const cp_optim_group *g, const cp_param *entry) {
+    if (entry->buffer || (g->prefix && strncmp(entry->name, g->prefix, strlen(g->prefix)) != 0)) return false;
+    return !g->selects || g->selects(entry, g->context);
+}
+
+int(cp_optim_group_set)(cp_at at, cp_optim *optim, cp_optim_group g) {
+    const char *op = "optim_group_set";
+    int         selected = 0;
+    if (!optim) return cp_misuse(at, op, "the optimizer is NULL");
+    if (!(g.rate >= 0 && isfinite(g.rate) && isfinite(g.weight_decay)))
+        return cp_misuse(at, op, "the rate's factor is %g and weight_decay %g; the factor must not be negative", g.rate,
+                         g.weight_decay);
+    for (int i = 0; i < optim->count; i++) selected += is_selected(&g, &optim->params->at[i]);
+    if (!selected) return cp_misuse(at, op, "no parameter is selected by the prefix \"%s\"", g.prefix ? g.prefix : "");
+    if (!optim->groups && !(optim->groups = calloc((size_t)optim->count, sizeof *optim->groups)))
+        return cp_misuse(at, op, "out of memory");
+    for (int i = 0; i < optim->count; i++) {
+        if (!is_selected(&g, &optim->params->at[i])) continue;
+        optim->groups[i] = (group){g.rate, g.weight_decay};
+        optim->params->at[i].value->tracked = !g.frozen;
+    }
+    return selected;
 }
 
 /* ---- stepping ---- */
@@ -162,21 +232,22 @@ static bool grads_ready(cp_at at, const cp_optim *optim) {
     return true;
 }
 
-static update update_factors(const cp_optim *optim) {
-    update u = {.rate = (cp_real)optim->rate, .decay = (cp_real)optim->weight_decay};
+static update update_factors(const cp_optim *optim, int entry) {
+    const group g = optim->groups ? optim->groups[entry] : (group){0};
+    double      rate = optim->rate * (g.rate != 0 ? g.rate : 1), weight_decay = beta_of(g.weight_decay, optim->weight_decay);
+    update      u = {.rate = (cp_real)rate, .decay = (cp_real)weight_decay, .momentum = (cp_real)optim->momentum};
+    u.keep2 = (cp_real)optim->beta2;
+    u.add2 = (cp_real)(1 - optim->beta2);
+    u.eps = (cp_real)optim->eps;
     if (optim->adaptive) {
-        double t = (double)optim->steps, decayed = optim->decoupled ? optim->rate * optim->weight_decay : 0;
-        u.rate = (cp_real)(optim->rate / (1 - pow(optim->beta1, t)));
+        double t = (double)optim->steps, decayed = optim->decoupled ? rate * weight_decay : 0;
+        u.rate = (cp_real)(rate / (1 - pow(optim->beta1, t)));
         u.scale2 = (cp_real)(1 / sqrt(1 - pow(optim->beta2, t)));
         u.shrink = (cp_real)(1 - decayed);
         if (optim->decoupled) u.decay = 0;
         u.keep1 = (cp_real)optim->beta1;
         u.add1 = (cp_real)(1 - optim->beta1);
-        u.keep2 = (cp_real)optim->beta2;
-        u.add2 = (cp_real)(1 - optim->beta2);
-        u.eps = (cp_real)optim->eps;
     } else {
-        u.momentum = (cp_real)optim->momentum;
         u.lead = optim->nesterov ? 1 : 0;
     }
     return u;
@@ -191,10 +262,10 @@ bool(cp_optim_step)(cp_at at, cp_optim *optim) {
         return false;
     }
     optim->steps++;
-    update u = update_factors(optim);
     for (int i = 0; i < optim->count; i++) {
         cp_param *entry = &optim->params->at[i];
         if (!entry->value->tracked) continue;
+        update u = update_factors(optim, i);
         u.value = entry->value->data;
         u.grad = entry->grad->data;
         u.first = optim->state[0] ? optim->state[0][i]->data : NULL;
@@ -250,7 +321,7 @@ bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
         for (int k = 0; k < 2; k++) {
             if (!optim->state[k] || !optim->state[k][e] || left-- > 0) continue;
             *state = cp_state_tensor(optim->params->at[e].name, optim->names[k], optim->state[k][e]);
-            if (k == 1) *state = cp_state_within(*state, 0, INFINITY); /* Adam's v: its root is taken */
+            if (k == 1) *state = cp_state_within(*state, 0, INFINITY); /* v: its root is taken */
             return true;
         }
     if (left >= 3 + count) return false;

@@ -45,10 +45,41 @@ typedef struct cp_adam_config {
     bool   skip_nonfinite; /* see cp_optim_step */
 } cp_adam_config;
 
+/* torch.optim.RMSprop, not centered:
+ *     g <- g + weight_decay p
+ *     v <- alpha v + (1 - alpha) g^2                   v and b are 0 at the start
+ *     b <- momentum b + g / (sqrt(v) + eps)
+ *     p <- p - rate b */
+typedef struct cp_rmsprop_config {
+    double rate;     /* > 0 */
+    double alpha;    /* 0: 0.99; below 0: 0 */
+    double eps;      /* 0: 1e-8 */
+    double momentum; /* in [0, 1) */
+    double weight_decay;
+    bool   skip_nonfinite; /* see cp_optim_step */
+} cp_rmsprop_config;
+
 /* The set must outlive the optimizer and contain all its parameters already. NULL (misuse) for values out of range. */
 cp_optim *cp_sgd_new(cp_at at, cp_params *params, cp_sgd_config config);
 cp_optim *cp_adam_new(cp_at at, cp_params *params, cp_adam_config config);
+cp_optim *cp_adamw_new(cp_at at, cp_params *params, cp_adam_config config); /* decoupled; weight_decay 0: 0.01, below 0: 0 */
+cp_optim *cp_rmsprop_new(cp_at at, cp_params *params, cp_rmsprop_config config);
 void      cp_optim_free(cp_optim *optim); /* NULL is allowed */
+
+/* Settings for some of the parameters. Each call replaces those of the parameters that it selects. They are not part of the optimizer's
+ * state: a program that resumes sets them again. */
+typedef struct cp_optim_group {
+    const char *prefix;                                    /* of their names; NULL: any */
+    bool (*selects)(const cp_param *param, void *context); /* and which of these; NULL: all */
+    void  *context;
+    double rate;         /* a factor for the optimizer's rate; 0: 1 */
+    double weight_decay; /* 0: the optimizer's; below 0: none */
+    bool
+        frozen; /* constants, for which no gradients are computed (their values' `tracked` is false); without it they are trained */
+} cp_optim_group;
+
+/* The number of parameters selected. None, or a setting out of range, is misuse: then 0, and nothing changes. */
+int cp_optim_group_set(cp_at at, cp_optim *optim, cp_optim_group group);
 
 /* One update with the gradients of cp_backward, which are then cleared, so that none is used twice. A missing gradient, or
  * one from before cp_tape_reset, is misuse, and nothing changes. Gradients that are not finite corrupt the parameters, as in
@@ -64,13 +95,16 @@ int64_t cp_optim_skipped(const cp_optim *optim); /* steps skipped by skip_nonfin
 /* Resets momentum or m and v to 0 and the count of steps. The rate does not change. */
 bool cp_optim_restart(cp_at at, cp_optim *optim);
 
-/* The i-th piece of state, false past the last: "<parameter>.momentum" (SGD with momentum) or "<parameter>.m" and
- * "<parameter>.v" (Adam), then "steps", "skipped" and "rate", then the settings (fixed): "adam",
+/* The i-th piece of state, false past the last: "<parameter>.momentum" (SGD and RMSprop with momentum), "<parameter>.m" and
+ * "<parameter>.v" (Adam) or "<parameter>.square" (RMSprop), then "steps", "skipped" and "rate", then the settings (fixed): "adam",
  * "weight_decay", "momentum", "nesterov", "beta1", "beta2", "eps", "decoupled", "skip_nonfinite". */
 bool cp_optim_state(cp_optim *optim, int i, cp_state *state);
 
 #define cp_sgd_new(...) cp_sgd_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_adam_new(...) cp_adam_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_adamw_new(...) cp_adamw_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_rmsprop_new(...) cp_rmsprop_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_optim_group_set(...) cp_optim_group_set(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_step(...) cp_optim_step(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_restart(...) cp_optim_restart(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_rate_set(...) cp_optim_rate_set(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

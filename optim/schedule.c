@@ -23,6 +23,7 @@ static double cosine(const cp_schedule *s, int64_t step) {
 static bool usual(double rate) { return rate >= 0 && isfinite(rate); }
 
 bool cp_schedule_check(const cp_schedule *s, cp_status *status) {
+    cp_status_begin(status);
     if ((int)s->kind < CP_SCHEDULE_CONSTANT || s->kind > CP_SCHEDULE_COSINE)
         return cp_fail(status, "there is no schedule of kind %d", (int)s->kind);
     if (!usual(s->rate) || !usual(s->final_rate) || !usual(s->factor))

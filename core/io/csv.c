@@ -125,6 +125,7 @@ static bool skip_blank_line(reader *r) {
 }
 
 bool cp_csv_parse(const void *bytes, size_t size, const char *name, cp_csv *csv, cp_status *status) {
+    cp_status_begin(status);
     reader r = {.csv = csv, .line = 1, .name = name, .status = status};
     *csv = (cp_csv){0};
     if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) bytes = (const char *)bytes + 3, size -= 3; /* as some programs begin */

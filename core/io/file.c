@@ -116,11 +116,13 @@ static bool read_file(int folder, const char *name, int flags, const char *path,
 }
 
 bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *status) {
+    cp_status_begin(status);
     *out = (cp_bytes){0};
     return read_file(AT_FDCWD, path, 0, path, limit, out, status);
 }
 
 bool cp_file_read_inside(const char *folder, const char *name, size_t limit, cp_bytes *out, cp_status *status) {
+    cp_status_begin(status);
     char path[640];
     snprintf(path, sizeof path, "%.300s/%.300s", folder, name);
     *out = (cp_bytes){0};
@@ -223,6 +225,7 @@ static bool open_target(cp_file_writer *writer, cp_status *status) {
 }
 
 cp_file_writer *cp_file_writer_new(const char *path, cp_status *status) {
+    cp_status_begin(status);
     size_t          size = strlen(path) + 1;
     cp_file_writer *writer = size <= 1 << 20 ? malloc(sizeof *writer + 2 * size + NAME_SIZE) : NULL;
     if (!writer) return cp_null(cp_fail(status, "%.300s: not enough memory to write it", path));
@@ -286,6 +289,7 @@ bool cp_file_writer_commit(cp_file_writer *writer, cp_status *status) {
 }
 
 bool cp_file_writable(const char *path, cp_status *status) {
+    cp_status_begin(status);
     cp_file_writer *writer = cp_file_writer_new(path, status);
     cp_file_writer_cancel(writer);
     return writer;

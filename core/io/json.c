@@ -272,6 +272,7 @@ static size_t count_values(const unsigned char *text, size_t size) {
 }
 
 cp_json *cp_json_parse(const void *text, size_t size, const char *name, cp_status *status) {
+    cp_status_begin(status);
     parser p = {.text = text, .size = size, .name = name, .status = status, .count = 1, .room = count_values(text, size)};
     if (p.room > CP_JSON_VALUES) p.room = CP_JSON_VALUES;
     p.nodes = size < PTRDIFF_MAX / 2 ? malloc(p.room * sizeof *p.nodes + size + 1) : NULL;

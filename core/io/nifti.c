@@ -511,6 +511,7 @@ static bool read_volume(const char *path, const void *bytes, size_t size, bool a
 }
 
 bool cp_nifti_parse(const void *bytes, size_t size, const char *name, cp_nifti *v, cp_status *status) {
+    cp_status_begin(status);
     *v = (cp_nifti){0};
     return read_volume(name, bytes, size, true, v, status);
 }

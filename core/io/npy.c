@@ -272,6 +272,7 @@ bool cp_npy_take_any(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *s
 }
 
 bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy, cp_status *status) {
+    cp_status_begin(status);
     cp_bytes copy = {0};
     *npy = (cp_npy){0};
     if (!cp_bytes_append(&copy, bytes, size)) return cp_fail(status, "%.200s: not enough memory for %zu bytes", name, size);

@@ -95,6 +95,7 @@ static const struct {
 };
 
 bool cp_picture_parse(const void *bytes, size_t size, const char *name, cp_picture *picture, cp_status *status) {
+    cp_status_begin(status);
     reader r = {.bytes = bytes, .size = size, .name = name, .status = status};
     *picture = (cp_picture){0};
     if (size >= 2 && memcmp(bytes, CP_PNG_SIGNATURE, 2) == 0) return cp_png_parse(bytes, size, name, picture, status);

@@ -234,6 +234,7 @@ cp_safetensors *cp_st_read(const char *path, cp_status *status) {
 }
 
 cp_safetensors *cp_st_parse(const void *data, size_t size, const char *name, cp_status *status) {
+    cp_status_begin(status);
     cp_bytes bytes = {0};
     if (cp_bytes_append(&bytes, data, size)) return file_new(bytes, name, status);
     return cp_null(cp_fail(status, "%.200s: not enough memory for %zu bytes", name, size));

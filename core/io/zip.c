@@ -229,6 +229,7 @@ cp_zip *cp_zip_open(const char *path, cp_status *status) {
 }
 
 cp_zip *cp_zip_parse(const void *bytes, size_t size, const char *name, cp_status *status) {
+    cp_status_begin(status);
     return zip_new((cp_bytes){0}, bytes, size, name, status);
 }
 
@@ -308,6 +309,7 @@ static bool read_entry(const cp_zip *zip, const cp_zip_entry *entry, cp_bytes *o
 }
 
 bool cp_zip_read(const cp_zip *zip, const cp_zip_entry *entry, cp_bytes *out, cp_status *status) {
+    cp_status_begin(status);
     *out = (cp_bytes){0};
     if (read_entry(zip, entry, out, status)) return true;
     cp_bytes_free(out);

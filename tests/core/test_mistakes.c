@@ -110,6 +110,54 @@ static void a_vector_loss_is_reported_by_cp_backward(void) {
     expect_error_at("backward", "loss has shape (2); only a single value has a gradient", __FILE__, __LINE__ - 1);
 }
 
+static void a_status_that_is_used_again_has_the_message_of_the_last_failure(void) {
+    cp_status status = {0};
+    TEST_ASSERT_NULL(cp_st_read("/nonexistent/one", &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "one"), status.message);
+    TEST_ASSERT_NULL(cp_st_read("/nonexistent/two", &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "two"), status.message);
+    TEST_ASSERT_NULL(cp_json_parse("{", 1, "three", &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "three"), status.message);
+    TEST_ASSERT_FALSE(cp_params_read(NULL, NULL, &status));
+    TEST_ASSERT_EQUAL_STRING("params_read: the path is NULL", status.message);
+    TEST_ASSERT_NULL(cp_model_load("/nonexistent/four", &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "four"), status.message);
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_MISSING, status.kind);
+    cp_fail(&status, "within one operation"); /* the first error is kept */
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "four"), status.message);
+}
+
+/* ---- empty batches, forgotten kinds, too many axes ---- */
+
+static void a_loss_of_nothing_is_misuse_and_a_sum_of_nothing_zero(void) {
+    cp_tensor *none = cp_constant(tape, (cp_real[]){0}, CP_SHAPE(0, 3)), *flat = cp_constant(tape, (cp_real[]){0}, CP_SHAPE(0));
+    TEST_ASSERT_NULL(cp_mean(tape, none, CP_ALL, false));
+    expect_error_at("mean", "shape (0, 3) has no values along axis 0 (was nothing selected?)", __FILE__, __LINE__ - 1);
+    errors_forgive(tape);
+    TEST_ASSERT_NULL(cp_mse(tape, flat, flat));
+    expect_error("shape (0) has no values along axis 0");
+    errors_forgive(tape);
+    TEST_ASSERT_NULL(cp_max(tape, none, CP_ALL, false));
+    expect_error("shape (0, 3) has no values along axis 0");
+    errors_forgive(tape);
+    TEST_ASSERT_NULL(cp_cross_entropy(tape, none, (cp_labels){0}));
+    expect_error("cross_entropy: logits of shape (0, 3) have no mean");
+    errors_forgive(tape);
+    TEST_ASSERT_EQUAL_INT(0, cp_mean(tape, none, CP_AXES(1), false)->dims[0]); /* no rows, no means */
+    TEST_ASSERT_TRUE(cp_item(cp_sum(tape, none, CP_ALL, false)) == 0);
+    TEST_ASSERT_TRUE(cp_item(cp_logsumexp(tape, none, CP_ALL, false)) < -CP_REAL_MAX);
+}
+
+static void a_norm_without_a_kind_and_a_shape_of_six_axes_are_misuse(void) {
+    TEST_ASSERT_NULL(cp_norm_make(params, "n", (cp_norm_config){.channels = 3}).weight);
+    expect_error_in("norm_make", "no kind is set, such as .kind = CP_NORM_BATCH; a layer without a norm is (cp_norm){0}", __FILE__);
+    cp_tensor *x = cp_constant(tape, (cp_real[]){1}, CP_SHAPE(1, 1));
+    cp_norm    without = {0};
+    TEST_ASSERT_EQUAL_PTR(x, cp_norm_forward(tape, &without, x, CP_TRAINING));
+    TEST_ASSERT_NULL(cp_reshape(tape, x, ((cp_shape){6, {1, 1, 1, 1, 1}})));
+    expect_error("reshape: the shape (6 axes) is not possible (up to 5 axes");
+}
+
 static void *use(void *result) {
     *(cp_tensor **)result = cp_scalar(tape, 1);
     return NULL;
@@ -145,6 +193,9 @@ int main(void) {
     RUN_TEST(out_of_memory_says_how_much_was_recorded_since_the_reset);
     RUN_TEST(a_recorded_op_without_a_rule_is_refused);
     RUN_TEST(a_vector_loss_is_reported_by_cp_backward);
+    RUN_TEST(a_status_that_is_used_again_has_the_message_of_the_last_failure);
+    RUN_TEST(a_loss_of_nothing_is_misuse_and_a_sum_of_nothing_zero);
+    RUN_TEST(a_norm_without_a_kind_and_a_shape_of_six_axes_are_misuse);
     RUN_TEST(a_tape_that_two_threads_use_is_reported_unless_it_was_handed_over);
     return UNITY_END();
 }

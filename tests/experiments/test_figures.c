@@ -4,6 +4,7 @@
 #include "experiments/kit/figure/figure_parts.h"
 
 #include "experiments/drawn.h"
+#include "tests/support/errors.h"
 
 #include <math.h>
 
@@ -726,6 +727,32 @@ static void impossible_ranges_are_corrected(void) {
         }
 }
 
+static void arrays_that_are_null_are_misuse(void) {
+    cp_figure *f = cp_figure_new((cp_figure_config){0});
+    cp_panel  *p = cp_figure_panel(f, (cp_panel_config){0});
+    double     two[] = {1, 2};
+    errors_catch();
+    cp_panel_line(p, (cp_style){0}, 2, NULL, two, NULL);
+    expect_error("panel: line: an array of 2 numbers is NULL");
+    cp_panel_line(p, (cp_style){0}, 2, two, NULL, NULL);
+    expect_error("panel: line: an array of 2 numbers is NULL");
+    cp_panel_points(p, (cp_style){0}, 2, NULL, NULL);
+    expect_error("panel: points: an array of 2 numbers is NULL");
+    cp_panel_band(p, (cp_style){0}, 2, two, NULL, two);
+    expect_error("panel: band: an array of 2 numbers is NULL");
+    cp_panel_histogram(p, (cp_style){0}, 2, NULL, (cp_bins){0});
+    expect_error("panel: histogram: an array of 2 numbers is NULL");
+    cp_panel_reliability(p, 2, two, NULL);
+    expect_error("panel: reliability: an array of 2 numbers is NULL");
+    cp_panel_confusion(p, (cp_style){0}, 2, NULL);
+    expect_error("panel: confusion: an array of 2 numbers is NULL");
+    cp_panel_contours(p, (cp_style){0}, NULL, 2, two);
+    expect_error("panel: contours: the grid is NULL");
+    cp_panel_line(p, (cp_style){0}, 0, NULL, NULL, NULL); /* an empty line */
+    errors_release();
+    cp_figure_free(f);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(an_empty_figure_is_a_valid_picture);
@@ -764,5 +791,6 @@ int main(void) {
     RUN_TEST(contours_at_saddles_and_holes_do_not_cross);
     RUN_TEST(ticks_are_round_and_few);
     RUN_TEST(impossible_ranges_are_corrected);
+    RUN_TEST(arrays_that_are_null_are_misuse);
     return UNITY_END();
 }

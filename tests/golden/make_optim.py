@@ -16,6 +16,9 @@ RUNS = {
     "sgd_nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.01),
     "adam": lambda p: torch.optim.Adam(p, lr=0.01),
     "adam_decay": lambda p: torch.optim.Adam(p, lr=0.02, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.1),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01),
+    "rmsprop_momentum": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9, eps=1e-4, momentum=0.8, weight_decay=0.1),
+    "adamw_default": lambda p: torch.optim.AdamW(p, lr=0.02),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.02, weight_decay=0.1),
 }
 

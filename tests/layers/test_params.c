@@ -1,5 +1,6 @@
 /* Parameter sets: names, order, initial values. */
 #include "layers/layers.h"
+#include "layers/params_file.h"
 
 #include "tests/support/errors.h"
 #include "unity.h"
@@ -140,6 +141,68 @@ static void a_set_is_finite_until_any_of_its_values_is_not(void) {
     cp_params_free(params);
 }
 
+/* ---- files by name ---- */
+
+static const char path[] = "params_test.safetensors";
+
+static void a_set_is_saved_and_read_by_name(void) {
+    cp_params *other = cp_params_new();
+    cp_status  status = {0};
+    cp_conv_make(params, "conv", (cp_conv_config){.in = 2, .out = 3}, &rng);
+    cp_conv_make(other, "conv", (cp_conv_config){.in = 2, .out = 3}, &rng);
+    TEST_ASSERT_TRUE_MESSAGE(cp_params_save(params, path, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_params_read(other, path, &status), status.message);
+    for (int i = 0; i < 2; i++)
+        TEST_ASSERT_EQUAL_MEMORY(params->at[i].value->data, other->at[i].value->data, params->at[i].value->size * sizeof(cp_real));
+    cp_params_add(other, "", "more", CP_LAYOUT_PLAIN, CP_SHAPE(1));
+    TEST_ASSERT_FALSE(cp_params_read(other, path, &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "more"), status.message);
+    TEST_ASSERT_FALSE(cp_params_save(NULL, path, &status));
+    TEST_ASSERT_EQUAL_STRING("params_save: the parameter set is NULL", status.message);
+    cp_params_free(other);
+    remove(path);
+}
+
+static void a_partial_load_reports_every_entry(void) {
+    cp_params     *other = cp_params_new(), *strangers = cp_params_new();
+    cp_status      status = {0};
+    cp_load_report report;
+    char           text[512] = {0};
+    cp_linear_make(params, "body", (cp_linear_config){.in = 2, .out = 3}, &rng);
+    cp_linear_make(params, "head", (cp_linear_config){.in = 3, .out = 5}, &rng);
+    cp_params_add(params, "old", "scale", CP_LAYOUT_PLAIN, CP_SHAPE(1));
+    TEST_ASSERT_TRUE(cp_params_save(params, path, &status));
+    cp_linear_make(other, "body", (cp_linear_config){.in = 2, .out = 3}, &rng);
+    cp_linear  head = cp_linear_make(other, "head", (cp_linear_config){.in = 3, .out = 4}, &rng);
+    cp_tensor *gate = cp_params_add(other, "new", "gate", CP_LAYOUT_PLAIN, CP_SHAPE(1));
+    cp_real    before = head.weight->data[0];
+    gate->data[0] = 9;
+    TEST_ASSERT_TRUE_MESSAGE(cp_params_load_some(other, path, &report, &status), status.message);
+    TEST_ASSERT_EQUAL_MEMORY(params->at[0].value->data, other->at[0].value->data, 6 * sizeof(cp_real));
+    TEST_ASSERT_TRUE(head.weight->data[0] == before && gate->data[0] == 9);
+    const int counts[CP_MATCHES] = {2, 1, 2, 1};
+    TEST_ASSERT_EQUAL_INT_ARRAY(counts, report.counts, CP_MATCHES);
+    TEST_ASSERT_EQUAL_INT(6, report.count);
+    FILE *file = fmemopen(text, sizeof text - 1, "w");
+    cp_load_report_print(file, &report);
+    fclose(file);
+    TEST_ASSERT_EQUAL_STRING("2 loaded, 1 not in the file, 2 another shape, 1 not in the set\n  head.weight: another shape\n"
+                             "  head.bias: another shape\n  new.gate: not in the file\n  old.scale: not in the set\n",
+                             text);
+    cp_load_report_free(&report);
+    cp_load_report_free(NULL);
+    TEST_ASSERT_TRUE(cp_params_load_some(other, path, NULL, &status));
+    cp_params_add(strangers, "", "x", CP_LAYOUT_PLAIN, CP_SHAPE(1));
+    TEST_ASSERT_FALSE(cp_params_load_some(strangers, path, &report, &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "no tensor has the name and the shape of a parameter"), status.message);
+    TEST_ASSERT_NULL(report.lines);
+    TEST_ASSERT_FALSE(cp_params_load_some(other, "/nonexistent/file", &report, &status));
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_MISSING, status.kind);
+    cp_params_free(other);
+    cp_params_free(strangers);
+    remove(path);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(parameters_are_kept_in_the_order_and_under_the_names_they_were_added);
@@ -152,5 +215,7 @@ int main(void) {
     RUN_TEST(copying_needs_the_same_names_and_shapes);
     RUN_TEST(a_set_is_finite_until_any_of_its_values_is_not);
     RUN_TEST(the_listing_names_shapes_and_the_total);
+    RUN_TEST(a_set_is_saved_and_read_by_name);
+    RUN_TEST(a_partial_load_reports_every_entry);
     return UNITY_END();
 }

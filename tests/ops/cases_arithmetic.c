@@ -8,6 +8,17 @@ static cp_tensor *build_accumulate(cp_tape *tape, cp_tensor **in, const op_case 
     return cp_accumulate(CP_AT(tape), in[0], in[1]);
 }
 
+/* A segment with a parameter-like input used twice, a product and a smooth function. */
+static cp_tensor *segment(cp_at at, void *context, cp_tensor *const *in) {
+    (void)context;
+    return cp_tanh(at, cp_mul(at, cp_add(at, in[0], in[1]), in[1]));
+}
+
+static cp_tensor *build_recompute(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    (void)c;
+    return cp_recompute(tape, segment, NULL, in, 2, NULL);
+}
+
 #define BUILD_BINARY(name)                                                                                                         \
     static cp_tensor *build_##name(cp_tape *tape, cp_tensor **in, const op_case *c) {                                              \
         (void)c;                                                                                                                   \
@@ -91,6 +102,8 @@ static const op_case cases[] = {
     {"affine", "scale by 0",                build_scale, {ANY(4)}, .real = {0}},
     {"affine", "scale",                     build_scale, {ANY(3, 5)}, .real = {2.5}},
 
+    {"recompute", "rank 0",                 build_recompute, {SCALAR(FROM_ANY), SCALAR(FROM_ANY)}},
+    {"recompute", "rank 2",                 build_recompute, {ANY(3, 4), ANY(4)}},
     {"accumulate", "rank 0",                build_accumulate, {SCALAR(FROM_ANY), SCALAR(FROM_ANY)}},
     {"accumulate", "rank 2",                build_accumulate, {ANY(3, 5), ANY(3, 5)}},
     {"accumulate", "rank 5",                build_accumulate, {ANY(2, 1, 3, 1, 2), ANY(2, 1, 3, 1, 2)}},

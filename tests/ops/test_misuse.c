@@ -100,6 +100,11 @@ static void expect_refusal(bool refused, const char *call, const char *op, const
 
 typedef cp_tensor *(*call_fn)(cp_tape *t, cp_tensor *a, cp_tensor *b);
 
+static cp_tensor *squared(cp_at at, void *context, cp_tensor *const *in) {
+    (void)context;
+    return cp_square(at, in[0]);
+}
+
 /* A valid call of an op on a and b; each on a separate line, so that the line in messages can be checked. */
 #define CALL(NAME, ...)                                                                                                            \
     enum { line_##NAME = __LINE__ };                                                                                               \
@@ -188,6 +193,7 @@ CALL(pick, cp_pick(t, a, LABELS(2, 0)))
 CALL(pow, cp_pow(t, a, 2))
 CALL(put, cp_put(t, a, PLACES(5, 4, 3, 2, 1, 0), CP_SHAPE(6)))
 CALL(relu, cp_relu(t, a))
+CALL(recompute, cp_recompute(t, squared, NULL, &a, 1, NULL))
 CALL(reshape, cp_reshape(t, a, CP_SHAPE(-1)))
 CALL(rsqrt, cp_rsqrt(t, a))
 CALL(scale, cp_scale(t, a, 3))
@@ -299,6 +305,7 @@ static const call calls[] = {
     ROW(pick, MATRIX, NONE),
     ROW(pow, MATRIX, NONE),
     ROW(put, MATRIX, NONE),
+    ROW(recompute, MATRIX, NONE),
     ROW(relu, MATRIX, NONE),
     ROW(reshape, MATRIX, NONE),
     ROW(rsqrt, MATRIX, NONE),
@@ -523,11 +530,11 @@ static void axes_that_do_not_exist_are_refused(void) {
     REFUSED("log_softmax", "axis -2147483648 does not exist", cp_log_softmax(tape, a, INT_MIN));
     REFUSED("normalize", "axis 7 does not exist", cp_normalize(tape, a, CP_AXES(7), 1));
     REFUSED("min", "axis 7 does not exist", cp_min(tape, a, CP_AXES(7), false));
-    REFUSED("min", "(2, 0) has nothing to choose from", cp_min(tape, TENSOR(2, 0), CP_AXES(1), false));
+    REFUSED("min", "(2, 0) has no values along axis 1 (was nothing selected?)", cp_min(tape, TENSOR(2, 0), CP_AXES(1), false));
     REFUSED("variance", "axis 7 does not exist", cp_variance(tape, a, CP_AXES(7), 0, false));
     REFUSED("variance", "2 values of (2, 3) with a correction of 2", cp_variance(tape, a, CP_AXES(0), 2, false));
     REFUSED("variance", "a correction of -1", cp_variance(tape, a, CP_ALL, -1, false));
-    REFUSED("variance", "0 values of (0)", cp_variance(tape, TENSOR(0), CP_ALL, 0, false));
+    REFUSED("variance", "shape (0) has no values along axis 0", cp_variance(tape, TENSOR(0), CP_ALL, 0, false));
     REFUSED("cumsum", "axis 7 does not exist", cp_cumsum(tape, a, 7));
     REFUSED("cumsum", "axis 0 does not exist in shape ()", cp_cumsum(tape, scalar, 0));
     REFUSED("flip", "axis 7 does not exist", cp_flip(tape, a, CP_AXES(7)));
@@ -548,7 +555,7 @@ static void axes_that_do_not_exist_are_refused(void) {
     REFUSED("one_hot", "the labels are NULL", cp_one_hot(tape, ((cp_labels){NULL, 1}), 2));
     REFUSED("concat", "axis 7 does not exist", cp_concat(tape, &a, 1, 7));
     REFUSED("concat", "axis 0 does not exist in shape ()", cp_concat(tape, &scalar, 1, 0));
-    REFUSED("max", "(2, 0) has nothing to choose from", cp_max(tape, TENSOR(2, 0), CP_AXES(1), false));
+    REFUSED("max", "(2, 0) has no values along axis 1 (was nothing selected?)", cp_max(tape, TENSOR(2, 0), CP_AXES(1), false));
 }
 
 static void impossible_shapes_are_refused(void) {

@@ -59,6 +59,24 @@ static const double adamw_golden[3][6] = {
     {0.55679708147127815, -1.1826660084176657, 1.9281632266076405, -0.017389674826713226, -0.68568254995121103, 1.5508750388055481},
 };
 
+static const double adamw_default_golden[3][6] = {
+    {0.51989999980000001, -1.2297500001333335, 1.97960000002, 0.011243750399999995, -0.72985000045714288, 1.5196999999555556},
+    {0.53977073284802501, -1.2095115975106221, 1.9592085191857314, -0.0064083908328002263, -0.70971753183803055,
+     1.5393887312819574},
+    {0.559593858249256, -1.1892899427761863, 1.9388285523558313, -0.017380117438720297, -0.68961200611057527, 1.5590611966107577},
+};
+static const double rmsprop_golden[3][6] = {
+    {0.59999999000000093, -1.1500000066666662, 1.900000001, -0.068749980000003957, -0.65000002285713765, 1.5999999977777777},
+    {0.66266082204250754, -1.0815851209971206, 1.8305659156307748, 0.022364698273674224, -0.58350994691941604, 1.6684148855606469},
+    {0.7095667736789566, -1.0268515051692546, 1.7744680294863759, -0.0061848343049992725, -0.53137689821306777, 1.7231485027565285},
+};
+static const double rmsprop_momentum_golden[3][6] = {
+    {0.53161225378863708, -1.2183833760471541, 1.9683782037600792, -0.00035291330990617608, -0.71839672356125672,
+     1.5316204779182143},
+    {0.57903518193615722, -1.1703882976262303, 1.9202792335644532, -0.025259078964772572, -0.67059685997421392, 1.579607932681983},
+    {0.63429262037218725, -1.1133209340449381, 1.862904998413387, -0.02406599111070544, -0.61410372397838364, 1.6366412932199224},
+};
+
 static const cp_real start[6] = {0.5, -1.25, 2.0, 0.03125, -0.75, 1.5};
 static const cp_real target[6] = {1.0, 0.25, -0.5, 0.0, 0.125, 3.0};
 static const cp_real curve[6] = {1.0, 0.5, 2.0, 8.0, 0.25, 1.5};
@@ -150,6 +168,74 @@ static void three_steps_of_adam_with_everything_set_equal_pytorchs(void) {
 static void three_steps_of_adamw_equal_pytorchs(void) {
     cp_adam_config config = {.rate = 0.02, .weight_decay = 0.1, .decoupled = true};
     expect_golden(cp_adam_new(params, config), adamw_golden);
+}
+
+static void three_steps_of_adamw_by_name_equal_pytorchs(void) {
+    expect_golden(cp_adamw_new(params, (cp_adam_config){.rate = 0.02}), adamw_default_golden);
+}
+
+static void three_steps_of_adamw_by_name_with_a_weight_decay_equal_pytorchs(void) {
+    expect_golden(cp_adamw_new(params, (cp_adam_config){.rate = 0.02, .weight_decay = 0.1}), adamw_golden);
+}
+
+static void three_steps_of_rmsprop_equal_pytorchs(void) {
+    expect_golden(cp_rmsprop_new(params, (cp_rmsprop_config){.rate = 0.01}), rmsprop_golden);
+}
+
+static void three_steps_of_rmsprop_with_everything_set_equal_pytorchs(void) {
+    cp_rmsprop_config config = {.rate = 0.01, .alpha = 0.9, .eps = 1e-4, .momentum = 0.8, .weight_decay = 0.1};
+    expect_golden(cp_rmsprop_new(params, config), rmsprop_momentum_golden);
+}
+
+static bool is_bias(const cp_param *param, void *context) {
+    (void)context;
+    return strstr(param->name, "bias");
+}
+
+/* One step of SGD at rate 0.1 and weight decay 0.5 with gradient g, from p: p - 0.1 factor (g + decay p). */
+static void groups_have_their_own_rate_and_decay_and_may_be_frozen(void) {
+    cp_optim      *optim = cp_sgd_new(params, (cp_sgd_config){.rate = 0.1, .weight_decay = 0.5});
+    const cp_real  slope = 2 * curve[0] * (start[0] - target[0]), bias_slope = 2 * curve[4] * (start[4] - target[4]);
+    cp_optim_group bias = {.selects = is_bias, .rate = 0.5, .weight_decay = -1}, all = {0};
+    TEST_ASSERT_EQUAL_INT(1, cp_optim_group_set(optim, bias));
+    backward();
+    TEST_ASSERT_TRUE(cp_optim_step(optim));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-6, (double)(start[0] - (cp_real)0.1 * (slope + (cp_real)0.5 * start[0])), (double)first->data[0]);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-6, (double)(start[4] - (cp_real)0.05 * bias_slope), (double)second->data[0]);
+
+    TEST_ASSERT_EQUAL_INT(2, cp_optim_group_set(optim, (cp_optim_group){.prefix = "net.", .frozen = true}));
+    TEST_ASSERT_FALSE(first->tracked || second->tracked);
+    TEST_ASSERT_EQUAL_INT(1, cp_optim_group_set(optim, bias)); /* trained again */
+    cp_real before = first->data[0];
+    backward();
+    TEST_ASSERT_NULL(params->at[0].grad);
+    TEST_ASSERT_TRUE(cp_optim_step(optim));
+    TEST_ASSERT_TRUE(first->data[0] == before);
+    TEST_ASSERT_EQUAL_INT(2, cp_optim_group_set(optim, all));
+    memcpy(first->data, start, 4 * sizeof *start);
+    memcpy(second->data, start + 4, 2 * sizeof *start);
+    backward();
+    TEST_ASSERT_TRUE(cp_optim_step(optim)); /* like no group */
+    TEST_ASSERT_DOUBLE_WITHIN(1e-6, (double)(start[4] - (cp_real)0.1 * (bias_slope + (cp_real)0.5 * start[4])),
+                              (double)second->data[0]);
+    cp_optim_free(optim);
+}
+
+static void a_group_that_selects_nothing_is_misuse(void) {
+    cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 1});
+    TEST_ASSERT_EQUAL_INT(0, cp_optim_group_set(optim, (cp_optim_group){.prefix = "stage9.", .frozen = true}));
+    expect_error("optim_group_set: no parameter is selected by the prefix \"stage9.\"");
+    TEST_ASSERT_EQUAL_INT(0, cp_optim_group_set(optim, (cp_optim_group){.rate = -1}));
+    expect_error("the rate's factor is -1");
+    TEST_ASSERT_EQUAL_INT(0, cp_optim_group_set(optim, (cp_optim_group){.weight_decay = NAN}));
+    expect_error("weight_decay");
+    TEST_ASSERT_EQUAL_INT(0, cp_optim_group_set(NULL, (cp_optim_group){0}));
+    expect_error("the optimizer is NULL");
+    TEST_ASSERT_NULL(cp_rmsprop_new(params, (cp_rmsprop_config){.rate = 1, .momentum = 1}));
+    expect_error("rmsprop_new: momentum 1, alpha 0.99, eps 1e-08; the first two must be in [0, 1), eps above 0");
+    TEST_ASSERT_NULL(cp_adamw_new(params, (cp_adam_config){.rate = 0}));
+    expect_error("adamw_new: the rate is 0");
+    cp_optim_free(optim);
 }
 
 /* ---- stepping ---- */
@@ -587,6 +673,12 @@ int main(void) {
     RUN_TEST(three_steps_of_adam_with_defaults_equal_pytorchs);
     RUN_TEST(three_steps_of_adam_with_everything_set_equal_pytorchs);
     RUN_TEST(three_steps_of_adamw_equal_pytorchs);
+    RUN_TEST(three_steps_of_adamw_by_name_equal_pytorchs);
+    RUN_TEST(three_steps_of_adamw_by_name_with_a_weight_decay_equal_pytorchs);
+    RUN_TEST(three_steps_of_rmsprop_equal_pytorchs);
+    RUN_TEST(three_steps_of_rmsprop_with_everything_set_equal_pytorchs);
+    RUN_TEST(groups_have_their_own_rate_and_decay_and_may_be_frozen);
+    RUN_TEST(a_group_that_selects_nothing_is_misuse);
     RUN_TEST(a_step_without_a_gradient_is_misuse_and_changes_nothing);
     RUN_TEST(a_gradient_is_used_only_once);
     RUN_TEST(a_set_that_grew_is_refused);

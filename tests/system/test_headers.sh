@@ -39,6 +39,19 @@ refused() { # the body of a program, a word of the compiler's
 expect_success "a tensor in place of a tape does not compile" refused 'x = cp_add(x, x, x);' _Generic
 expect_success "a rank with separate sizes does not compile" refused 'x = cp_variable(tape, data, 2, (int[]){3});' argument
 expect_success "a shape of six axes does not compile" refused 'x = cp_reshape(tape, x, CP_SHAPE(1, 1, 1, 1, 3, 2));' excess
+# An array of the other precision is an error without any option, where a plain pointer would be a warning.
+if grep -q "define CP_DOUBLE 1" "$build/couplet_config.h"; then other=float; else other=double; fi
+mistyped() { # the body of a program: it is refused as "incompatible type" although warnings are no errors
+    printf '#include "couplet.h"\nint main(void) {\n    %s data[6] = {0};\n    cp_tape *tape = cp_tape_new();\n    cp_rng rng = {{0}};\n' $other \
+        >"$work/mistyped.c"
+    printf '    %s\n    return !tape || !data[0] || !rng.position;\n}\n' "$1" >>"$work/mistyped.c"
+    ! said=$("$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L -fsyntax-only -I"$top" -I"$build" "$work/mistyped.c" 2>&1) &&
+        echo "$said" | grep -q "incompatible type"
+}
+for call in 'cp_constant(tape, data, CP_SHAPE(3, 2));' 'cp_variable(tape, data, CP_SHAPE(6));' 'cp_parameter_new(data, CP_SHAPE(6));' \
+    'cp_rng_fill_normal(&rng, data, 6, 0, 1);' 'cp_rng_fill_uniform(&rng, data, 6, 0, 1);'; do
+    expect_success "an array of $other does not compile: $call" mistyped "$call"
+done
 accepted() { # the body of a program
     ! refused "$1" . && [ -z "$said" ]
 }

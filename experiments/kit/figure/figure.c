@@ -102,9 +102,15 @@ cp_series *cp_series_add(cp_panel *p, const cp_mark *mark, cp_style style) {
     return s;
 }
 
+bool cp_numbers_given(const char *mark, int n, const double *numbers) {
+    return n <= 0 || numbers || cp_misuse((cp_at){0}, "panel", "%s: an array of %d numbers is NULL", mark, n);
+}
+
 cp_series *cp_series_add_data(cp_panel *p, const cp_mark *mark, cp_style style, int n, const double *x, const double *y,
                               const double *error) {
-    cp_series *s = cp_series_add(p, mark, style);
+    bool given = (!(mark->needs & CP_NEEDS_X) || cp_numbers_given(mark->name, n, x)) &&
+                 (!(mark->needs & CP_NEEDS_Y) || cp_numbers_given(mark->name, n, y));
+    cp_series *s = given ? cp_series_add(p, mark, style) : NULL;
     if (!s) return NULL;
     s->x = cp_figure_copy_numbers(p->figure, x, n);
     s->y = cp_figure_copy_numbers(p->figure, y, n);
@@ -114,6 +120,8 @@ cp_series *cp_series_add_data(cp_panel *p, const cp_mark *mark, cp_style style, 
 }
 
 void cp_series_set_grid(cp_panel *p, cp_series *s, const cp_grid *grid) {
+    if (!grid) cp_misuse((cp_at){0}, "panel", "%s: the grid is NULL", s->mark->name);
+    if (!grid) return;
     s->grid = *grid;
     s->grid.values = cp_figure_copy_numbers(p->figure, grid->values, grid->nx * grid->ny);
     if (!s->grid.values) s->grid.nx = s->grid.ny = 0;

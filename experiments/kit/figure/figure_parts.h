@@ -51,6 +51,7 @@ struct cp_figure {
 cp_series *cp_series_add(cp_panel *panel, const cp_mark *mark, cp_style style);
 cp_series *cp_series_add_data(cp_panel *panel, const cp_mark *mark, cp_style style, int n, const double *x, const double *y,
                               const double *error);
+bool       cp_numbers_given(const char *mark, int n, const double *numbers); /* false after misuse: NULL for n numbers */
 void       cp_series_set_grid(cp_panel *panel, cp_series *series, const cp_grid *grid);
 void      *cp_figure_alloc(cp_figure *figure, size_t size); /* zeroed, freed with the figure; NULL: not enough memory */
 char      *cp_figure_copy_text(cp_figure *figure, const char *text);

@@ -124,6 +124,7 @@ cp_bins cp_bins_over(cp_bins bins, int n, const double *values) {
 }
 
 void cp_panel_histogram(cp_panel *p, cp_style style, int n, const double *values, cp_bins bins) {
+    if (!cp_numbers_given("histogram", n, values)) return;
     int     count = bins.count > 0 ? bins.count : 20, finite = 0;
     double *left = calloc((size_t)count, sizeof *left), *height = calloc((size_t)count, sizeof *height);
     if (bins.min == 0 && bins.max == 0) bins = cp_bins_over(bins, n, values);
@@ -184,7 +185,7 @@ static void sample_band(cp_bytes *out, const cp_series *s, double x, double y) {
 const cp_mark cp_mark_band = {"band", CP_NEEDS_X | CP_NEEDS_Y, range_spans, put_band, 20, sample_band, false};
 
 void cp_panel_band(cp_panel *p, cp_style style, int n, const double *x, const double *low, const double *high) {
-    cp_series *s = cp_series_add_data(p, &cp_mark_band, style, n, x, high, NULL);
+    cp_series *s = cp_numbers_given("band", n, low) ? cp_series_add_data(p, &cp_mark_band, style, n, x, high, NULL) : NULL;
     if (s) s->from = cp_figure_copy_numbers(p->figure, low, n);
 }
 
@@ -248,6 +249,7 @@ void cp_panel_box(cp_panel *p, cp_style style, double x, int n, const double *va
 
 /* The gap is drawn above the accuracy of overconfident bins, and inside the accuracy of underconfident ones. */
 void cp_panel_reliability(cp_panel *p, int n, const double *confidence, const double *accuracy) {
+    if (!cp_numbers_given("reliability", n, confidence) || !cp_numbers_given("reliability", n, accuracy)) return;
     size_t  count = n > 0 ? (size_t)n : 1;
     double *left = calloc(3 * count, sizeof *left), ends[] = {0, 1};
     if (!left && p) p->figure->failed = true;

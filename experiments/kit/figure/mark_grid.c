@@ -182,6 +182,7 @@ void cp_panel_cells(cp_panel *p, cp_style style, int rows, int columns, const do
 }
 
 void cp_panel_confusion(cp_panel *p, cp_style style, int classes, const double *counts) {
+    if (!cp_numbers_given("confusion", classes, counts)) return;
     size_t  n = classes > 0 ? (size_t)classes : 0;
     double *share = malloc((n * n + 1) * sizeof *share);
     if (!share && p) p->figure->failed = true;
