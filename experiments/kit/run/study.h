@@ -29,7 +29,23 @@ typedef struct cp_study {
     cp_run    *run;
     cp_trials *trials;
 
-    struct cp_study_parts *parts;
+    /* The study's own. */
+    const cp_options *options;
+    const char       *title;
+    cp_trials_config  config;
+    int               mode;
+    cp_runs          *runs;
+    cp_status         error;    /* with the runs; reported last */
+    int               code;     /* exit code if there is no result to make */
+    bool              complete; /* there are trials to make the result of */
+    cp_words          sentences, notes, files;
+    cp_json_writer    result;
+    bool              result_started;
+    struct {
+        const char *key;
+        cp_table   *table;
+    } tables[8];
+    int table_count;
 } cp_study;
 
 /* NULL, with a message on stderr, when the folder cannot be opened or memory is short; run and close accept that. */
