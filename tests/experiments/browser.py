@@ -79,7 +79,9 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
 
     def scheme(self, name):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+        """Light or dark; without animations, which take time."""
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name},
+                                                          {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def close(self):
         try:

@@ -9,7 +9,7 @@ couplet() { "$couplet" "$@"; }
 about couplet
 
 demos=$(couplet tape --list | cut -d ' ' -f 1)
-for name in chain fan-out broadcast conv-block gaussian-head second-order wrn; do
+for name in chain fan-out broadcast perceptron conv-block gaussian-head second-order wrn; do
     expect 0 "$name " tape --list
 done
 

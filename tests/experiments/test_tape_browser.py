@@ -76,6 +76,7 @@ def look(page, name, file, expected):
             page.press("ArrowRight")
         check(f"{name}: the right arrow moves one step", page.ask(STATE)[0] == 30, page.ask(STATE))
         page.open(f"{address}#step={page.ask(STATE)[1] * 3 // 4}")
+        page.ask("tabChoose('listing')")
         boxes, rows, all_rows = page.ask(SHOWN)
         check(f"{name}: graph and listing show the part around a step in the middle", boxes == rows == 1 and all_rows < 1000,
               (boxes, rows, all_rows))
@@ -100,6 +101,7 @@ def look_closer(page, file):
     check("the left arrow goes back", page.ask(STATE)[0] == 4, page.ask(STATE))
     check("the address is updated", page.ask("location.hash") == "#step=4", page.ask("location.hash"))
     check("each step is announced", page.ask("document.querySelector('[aria-live]').textContent.length") > 10)
+    page.ask("tabChoose('listing')")
     marked = page.ask("['.box.now title', 'tr.now th'].map(what => document.querySelector(what).textContent.split(' ')[0])")
     check("graph and listing mark the same value", marked[0] == marked[1], marked)
     check("the step quotes the program's line", "cp_" in (page.ask("document.querySelector('.source code').textContent") or ""))
@@ -276,6 +278,8 @@ def look_at_numbers(page):
     twice = page.ask("shown.graph.edges.filter(edge => edge.pairs[0].join() === '1,2').length")
     check("add(e, e) has two edges", twice == 2, twice)
     check("edges have arrowheads", page.ask("[...document.querySelectorAll('.edge')].every(e => e.getAttribute('marker-end'))"))
+    page.press("End")
+    check("after the sweep they point back", page.ask("[...document.querySelectorAll('.edge')].every(e => e.getAttribute('marker-start'))"))
 
 
 def look_at_layers(page):
@@ -398,6 +402,7 @@ with tempfile.TemporaryDirectory() as folder:
         page = browser.Browser(path)
         try:
             page.width(1400)
+            page.scheme("light")
             for name, expected in made.items():
                 look(page, name, f"{name}.html", expected)
             look_closer(page, "fan-out.html")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes a text file as a C string. Arguments: the string's name, the file.
-# A line "@include OTHER@" of the file stands for the file OTHER beside it, without its indentation.
+# A line "@include OTHER@" of the file stands for the file OTHER beside it, without its indentation and lines of comment.
 set -eu
 echo "/* Made by the build from $(basename "$2"). */"
 echo "extern const char $1[];"
@@ -8,7 +8,7 @@ echo "const char $1[] ="
 text=$(awk -v folder="$(dirname "$2")" '
     /^@include .*@$/ {
         other = folder "/" substr($0, 10, length($0) - 10)
-        while ((status = getline line < other) > 0) { sub(/^ +/, "", line); print line }
+        while ((status = getline line < other) > 0) { sub(/^ +/, "", line); if (line !~ /^\/\*.*\*\/$/) print line }
         if (status < 0) { print "cannot read " other > "/dev/stderr"; exit 1 }
         next
     }

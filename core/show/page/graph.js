@@ -168,13 +168,13 @@ function curveThrough(points) {
 
 /* ---- drawing ---- */
 
-const MARKERS = ["plain", "swept", "current"], HEAD = 7;
+const MARKERS = ["plain", "swept", "current"], HEAD = 9;
 
-/* One arrowhead for each color of edges. */
+/* One arrowhead for each color of edges; at the start of an edge it points back. */
 function markers() {
   return svgElement("defs", {}, MARKERS.map(name => svgElement(
-      "marker", {id: `head-${name}`, class: `head-${name}`, viewBox: "0 0 8 8", refX: 1, refY: 4, markerWidth: HEAD, markerHeight: HEAD,
-                 markerUnits: "userSpaceOnUse", orient: "auto"},
+      "marker", {id: `head-${name}`, class: `head-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: HEAD, markerHeight: HEAD,
+                 markerUnits: "userSpaceOnUse", orient: "auto-start-reverse"},
       svgElement("path", {d: "M0,0L8,4L0,8z"}))));
 }
 
@@ -216,8 +216,8 @@ function drawGraph(replay, from, to, open, choose, enter) {
     const aside = siblings.length > 1 ? (turn - (siblings.length - 1) / 2) * 26 : 0;
     const points = chain.flatMap((place, i) => {
       const x = place.x - left + aside, y = top(place);
-      if (i === 0) return [{x, y: y + BOX.height}];
-      return i === chain.length - 1 ? [{x, y: y - HEAD + 1}] : [{x, y}, {x, y: y + BOX.height}];
+      if (i === 0) return [{x, y: y + BOX.height + 2}];
+      return i === chain.length - 1 ? [{x, y: y - 2}] : [{x, y}, {x, y: y + BOX.height}];
     });
     const path = svgElement("path", {class: "edge", d: curveThrough(points)});
     made.edges.push({pairs, path, long: chain.length === 2 && chain[1].row - chain[0].row > 1});

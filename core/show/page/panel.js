@@ -229,7 +229,9 @@ function keysText() {
     [["p"], "hides what the inputs get, to predict it"], [["f"], "fits the graph into its window"], [["l"], "shows everything larger, for a projector"]
   ];
   const rows = keys.map(([names, what]) => element("li", {}, names.map(name => [element("kbd", {}, name), " "]).flat(), what));
-  return element("ul", {class: "keys"}, rows, element("li", {}, "Click a value to go to its step."));
+  return element(
+      "ul", {class: "keys"}, rows, element("li", {}, "Click a value to go to its step, and a number to see where it comes from."),
+      element("li", {}, "Live computes everything again from numbers that you edit."));
 }
 
 function describeStart(replay) {
@@ -341,6 +343,13 @@ function releasedText(replay, rule, value) {
   return `${fate} ${memory}; ${bytesText(rule.after)} remain in use.`;
 }
 
+/* The last sentence of some ops is about inputs that were repeated. */
+function wordsOf(replay, value) {
+  const same = value.inputs.every(input => input === null || shapeText(pictureOf(replay, input).dims) === shapeText(value.picture.dims));
+  const words = value.words ?? "This op has no description of its rule.";
+  return same ? words.replace(/ Where an input was repeated.*$/, "") : words;
+}
+
 function describeRule(replay, rule, before, step) {
   const value = replay.values[rule.id], names = rule.parts.map(part => replay.values[value.inputs[part.input]].name);
   const reached = new Set(rule.parts.map(part => part.input)), hidden = predicting(step);
@@ -365,7 +374,7 @@ function describeRule(replay, rule, before, step) {
                                    .join("; ")}.`,
     body: [
       element("div", {class: "formulas"}, formulaLine(replay, value, "out", value.picture, pictures), lines),
-      paragraph(value.words ?? "This op has no description of its rule."),
+      paragraph(wordsOf(replay, value)),
       sourceOf(value),
       rule.skipped.length ? paragraph(`Skipped on the way here: ${namesText(replay, rule.skipped)}.`, "note") : null,
       element(

@@ -100,5 +100,6 @@ function predictSet(on) {
   page("predict").setAttribute("aria-pressed", String(on));
   paintScore();
   if (on) tabChoose("panel");
-  paint(now);
+  if (on && now <= SEED && SEED + 1 < END) jump(SEED + 1);
+  else paint(now);
 }

@@ -36,6 +36,8 @@ function applyRule(rule, gradients) {
   gradients.delete(rule.id);
 }
 
+const gradientsShown = s => gradientsUpTo(predicting(s) ? s - 1 : s);
+
 /* The gradients computed up to step s, which the listing shows after their release too. */
 function gradientsUpTo(s) {
   const seen = new Map();
@@ -78,8 +80,8 @@ function listingRow(id) {
       "tr", {"data-id": id}, element("th", {scope: "row", title: value.name}, element("button", {type: "button"}, value.name)),
       element("td", {}, value.op ?? value.kind), element("td", {}, shapeText(value.picture.dims)), element("td", {}, from),
       element("td", {class: "v"}), element("td", {class: "g"}),
-      element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""),
-      element("td", {class: "scope"}, scopeName(replay, value)));
+      element("td", {class: "scope"}, scopeName(replay, value)),
+      element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""));
   row.addEventListener("click", () => choose(id));
   return row;
 }
@@ -157,10 +159,16 @@ function choose(id) {
 function paintRow(id, row, seen, s) {
   const value = values[id], there = s > id, gradient = seen.get(id), skipped = s === END && replay.skipped.has(id);
   row.className = `${there ? "" : "later"} ${id === subject(s) ? "now" : ""}`;
-  row.querySelector(".v").textContent = there ? shortText(value.picture, 36) : "";
+  row.querySelector(".v").textContent = there ? minus(shortText(value.picture, 36)) : "";
   const cell = row.querySelector("td:nth-child(6)");
   cell.className = skipped ? "g skipped" : "g";
-  cell.textContent = gradient ? shortText(gradient, 36) : skipped ? "skipped" : "";
+  cell.textContent = gradient ? minus(shortText(gradient, 36)) : skipped ? "skipped" : "";
+}
+
+/* Only while they can be seen. */
+function paintRows(seen, s) {
+  if (!page("listing").hidden)
+    for (const [id, row] of shown.rows) paintRow(id, row, seen, s);
 }
 
 const edgeClass = names => names.filter(Boolean).join(" ");
@@ -199,7 +207,9 @@ function paintEdges(s) {
     const isBack = ([input, to]) => ran.get(to)?.has(input), back = edge.pairs.some(isBack), there = edge.pairs.some(([, to]) => s > to);
     const current = s !== SEED && edge.pairs.some(pair => pair[1] === id && (s < SEED || isBack(pair)));
     edge.path.setAttribute("class", edgeClass(["edge", !there && "later", back && "back", edge.long && "long", current && "now"]));
-    edge.path.setAttribute("marker-end", `url(#head-${current ? "current" : back ? "swept" : "plain"})`);
+    const [end, other] = back ? ["marker-start", "marker-end"] : ["marker-end", "marker-start"]; /* gradients go back */
+    edge.path.setAttribute(end, `url(#head-${current ? "current" : back ? "swept" : "plain"})`);
+    edge.path.removeAttribute(other);
   }
 }
 
@@ -308,7 +318,7 @@ function fitPanel() {
 }
 
 function paint(s) {
-  const description = describe(s), seen = gradientsUpTo(predicting(s) ? s - 1 : s), touched = touchedAt(s), id = subject(s);
+  const description = describe(s), seen = gradientsShown(s), touched = touchedAt(s), id = subject(s);
   document.body.dataset.phase = s < SEED ? "forward" : "backward";
   document.documentElement.dataset.step = s;
   page("slider").value = s;
@@ -327,7 +337,7 @@ function paint(s) {
   page("panel").scrollTop = 0;
   fitPanel();
   if (!shown.graph || (id >= 0 && (id < shown.from || id >= shown.to))) showPart(Math.max(0, id));
-  for (const [each, row] of shown.rows) paintRow(each, row, seen, s);
+  paintRows(seen, s);
   for (const box of shown.graph.items) paintBox(box, seen, s, touched);
   paintEdges(s);
   paintCurve(s);
@@ -399,6 +409,7 @@ function tabChoose(name) {
   }
   if (name === "live") livePanel();
   if (now >= 0) {
+    paintRows(gradientsShown(now), now);
     fitPanel();
     follow(subject(now));
   }
@@ -479,6 +490,7 @@ page("fit").addEventListener("click", zoomToggle);
 page("zoom-in").addEventListener("click", () => zoomBy(1.25, 0, 0));
 page("zoom-out").addEventListener("click", () => zoomBy(0.8, 0, 0));
 page("scopes").hidden = !replay.scopes.length;
+document.body.classList.toggle("without-scopes", !replay.scopes.length);
 page("scopes").addEventListener("click", scopesToggle);
 panning(document.querySelector("#graph .scroll"));
 addEventListener("hashchange", () => jump(fromAddress()));
