@@ -26,7 +26,10 @@ static double at(int point) { return (double)point / (CP_CURVE_POINTS - 1); }
 /* The weights of a run: marked and others. */
 static int next_run(const ranked *r, const double *times, int first, double *marked, double *others) {
     *marked = *others = 0;
-    for (int i = first; i < r->end[first]; i++) *(r->marked[i] ? marked : others) += times ? times[r->row[i]] : 1;
+    for (int i = first; i < r->end[first]; i++) {
+        double weight = times ? times[r->row[i]] : 1, own = r->marked[i] ? weight : 0;
+        *marked += own, *others += weight - own;
+    }
     return r->end[first];
 }
 
@@ -41,12 +44,13 @@ static void detect(const ranked *r, const double *times, double marked, double o
         if (more + wrong == 0) continue;
         hits += more, alarms += wrong;
         area += wrong * (was + more / 2);
-        average += more / marked * (hits / (hits + alarms));
-        out += wrong / others * ((others - alarmed) / (marked - was + others - alarmed));
-        if (isnan(values[CP_RANKING_FPR95]) && hits / marked >= 0.95) values[CP_RANKING_FPR95] = alarms / others;
-        for (; roc_at < CP_CURVE_POINTS && at(roc_at) < alarms / others; roc_at++)
+        if (more > 0) average += more / marked * (hits / (hits + alarms));
+        if (wrong > 0) out += wrong / others * ((others - alarmed) / (marked - was + others - alarmed));
+        double passed = alarms / others, found = hits / marked;
+        if (isnan(values[CP_RANKING_FPR95]) && found >= 0.95) values[CP_RANKING_FPR95] = passed;
+        for (; roc_at < CP_CURVE_POINTS && at(roc_at) < passed; roc_at++)
             roc[roc_at] = (was + more * (at(roc_at) * others - alarmed) / wrong) / marked;
-        for (; pr_at < CP_CURVE_POINTS && at(pr_at) <= hits / marked; pr_at++) pr[pr_at] = hits / (hits + alarms);
+        for (; pr_at < CP_CURVE_POINTS && at(pr_at) <= found; pr_at++) pr[pr_at] = hits / (hits + alarms);
     }
     for (; roc_at < CP_CURVE_POINTS; roc_at++) roc[roc_at] = 1;
     values[CP_RANKING_AUROC] = area / marked / others;
@@ -64,7 +68,7 @@ static void abstain(const ranked *r, const double *times, double n, double *valu
         double right, wrong, k = 0;
         first = next_run(r, times, first, &right, &wrong);
         double run = right + wrong;
-        for (k = 1; k <= run; k++) sum += (mistakes + wrong * k / run) / (done + k);
+        for (double share = wrong / run, j = 1; j <= run; j++) sum += (mistakes + share * j) / (done + j);
         for (; risk_at < CP_CURVE_POINTS && answered(at(risk_at), n) <= done + run; risk_at++) {
             k = answered(at(risk_at), n);
             risk[risk_at] = (mistakes + wrong * (k - done) / run) / k;
@@ -81,7 +85,10 @@ static void measure(const void *context, const double *times, double *scratch, d
     double        marked = 0, others = 0;
     (void)scratch;
     for (int i = 0; i < VALUES; i++) values[i] = NAN;
-    for (int i = 0; i < r->n; i++) *(r->marked[i] ? &marked : &others) += times ? times[r->row[i]] : 1;
+    for (int i = 0; i < r->n; i++) {
+        double weight = times ? times[r->row[i]] : 1, own = r->marked[i] ? weight : 0;
+        marked += own, others += weight - own;
+    }
     if (r->abstention)
         abstain(r, times, marked + others, values);
     else

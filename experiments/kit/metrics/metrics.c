@@ -73,7 +73,8 @@ static bool usable(cp_at at, const char *op, const cp_predictions *p, cp_status 
 
 /* ---- scoring ---- */
 
-/* The metrics' view of predictions; by_confidence and by_score list them in ascending order. */
+/* The metrics' view of predictions; by_confidence and by_score list them in ascending order, and what a resample reads in that order is
+ * stored in it. */
 typedef struct scored {
     int        n, classes;
     const int *labels;
@@ -81,8 +82,10 @@ typedef struct scored {
     double    *confidence, *nll, *brier; /* (n) */
     int       *by_confidence;            /* (n) */
     int        first_auc, auc_classes;   /* the classes whose AUC is wanted */
-    double    *scores;                   /* (auc_classes, n) */
+    double    *scores;                   /* (auc_classes, n), in their order */
     int       *by_score;                 /* (auc_classes, n) */
+    bool      *ours;                     /* (auc_classes, n): of that class, in the order of the scores */
+    bool      *right;                    /* (n), in the order of the confidence */
     int        groups;                   /* how many; n when there are none */
     int       *group;                    /* (n): 0..groups-1; NULL: there are none */
     double    *by_group;                 /* (n): the weights of metrics by group; NULL: there are none */
@@ -144,6 +147,18 @@ static bool weigh_groups(scored *s, const int *groups) {
     return ok;
 }
 
+static bool sort_scores(scored *s, size_t a, double *memory) {
+    size_t  n = (size_t)s->n;
+    double *scores = memcpy(memory, s->scores + a * n, n * sizeof *memory);
+    int    *order = s->by_score + a * n;
+    if (!cp_values_order(scores, s->n, order)) return false;
+    for (size_t i = 0; i < n; i++) {
+        s->scores[a * n + i] = scores[order[i]];
+        s->ours[a * n + i] = s->labels[order[i]] == s->first_auc + (int)a;
+    }
+    return true;
+}
+
 static bool scored_make(scored *s, const cp_predictions *p) {
     *s = (scored){.n = p->n, .classes = p->classes, .labels = p->labels};
     s->first_auc = p->classes == 2 ? 1 : 0;
@@ -156,12 +171,15 @@ static bool scored_make(scored *s, const cp_predictions *p) {
     s->by_confidence = malloc(n * sizeof *s->by_confidence);
     s->scores = malloc(all * sizeof *s->scores);
     s->by_score = malloc(all * sizeof *s->by_score);
-    double *row = malloc((size_t)p->classes * sizeof *row);
-    bool    ok = s->predicted && s->confidence && s->nll && s->brier && s->by_confidence && s->scores && s->by_score && row &&
-              weigh_groups(s, p->groups);
+    s->ours = malloc(all * sizeof *s->ours);
+    s->right = malloc(n * sizeof *s->right);
+    double *row = malloc(((size_t)p->classes + n) * sizeof *row);
+    bool    ok = s->predicted && s->confidence && s->nll && s->brier && s->by_confidence && s->scores && s->by_score && s->ours &&
+              s->right && row && weigh_groups(s, p->groups);
     for (int i = 0; ok && i < p->n; i++) score_row(s, p, i, row);
     ok = ok && cp_values_order(s->confidence, s->n, s->by_confidence);
-    for (size_t a = 0; ok && a < (size_t)s->auc_classes; a++) ok = cp_values_order(s->scores + a * n, s->n, s->by_score + a * n);
+    for (size_t i = 0; ok && i < n; i++) s->right[i] = s->predicted[s->by_confidence[i]] == s->labels[s->by_confidence[i]];
+    for (size_t a = 0; ok && a < (size_t)s->auc_classes; a++) ok = sort_scores(s, a, row);
     free(row);
     return ok;
 }
@@ -174,6 +192,8 @@ static void scored_free(scored *s) {
     free(s->by_confidence);
     free(s->scores);
     free(s->by_score);
+    free(s->ours);
+    free(s->right);
     free(s->group);
     free(s->by_group);
 }
@@ -208,11 +228,14 @@ static double balanced(const scored *s, const double *weights, double *tally) {
 static double auc_of(const scored *s, const double *weights, int a) {
     const double *scores = s->scores + (size_t)a * (size_t)s->n;
     const int    *order = s->by_score + (size_t)a * (size_t)s->n;
+    const bool   *own = s->ours + (size_t)a * (size_t)s->n;
     double        below = 0, inside = 0, pairs = 0; /* others below this run of equal scores, and our own so far; pairs won */
     for (int first = 0, end; first < s->n; first = end) {
         double ours = 0, others = 0;
-        for (end = first; end < s->n && scores[order[end]] == scores[order[first]]; end++)
-            *(s->labels[order[end]] == s->first_auc + a ? &ours : &others) += weights[order[end]];
+        for (end = first; end < s->n && scores[end] == scores[first]; end++) {
+            double weight = weights[order[end]], mine = own[end] ? weight : 0;
+            ours += mine, others += weight - mine;
+        }
         pairs += ours * (below + others / 2);
         below += others;
         inside += ours;
@@ -274,7 +297,7 @@ static double equal_mass(const scored *s, const double *weights, double total) {
         for (end = first; end < s->n && s->confidence[s->by_confidence[end]] == confidence; end++) {
             int i = s->by_confidence[end];
             count += weights[i];
-            right += s->predicted[i] == s->labels[i] ? weights[i] : 0;
+            right += s->right[end] ? weights[i] : 0;
         }
         for (double left = count; left > 0;) {
             double room = small + (bin < larger) - now.count, taken = fmin(left, room);
