@@ -130,7 +130,7 @@ static bool read_rules(cp_image_study *s, const char *text, cp_status *status) {
     s->active = true;
     snprintf(s->swept, sizeof s->swept, "rule");
     for (int i = 0; i < s->values.count; i++) {
-        int by = cp_rank_find(s->values.at[i]);
+        int by = cp_choice_find(CP_RANK_CHOICES, s->values.at[i]);
         if (by < 0)
             return cp_fail(status, "--active: \"%s\" is not one of %s", cp_shown(s->values.at[i], strlen(s->values.at[i])).text,
                            CP_RANK_CHOICES);
@@ -292,7 +292,8 @@ static bool choose(const cp_study_case *c, const cp_run_model *trained, const cp
     const int     *labels = images->set->splits[CP_IMAGES_TRAIN].labels;
     int64_t        wanted = c->labels * images->classes - (int64_t)(labeled ? labeled->count : 0);
     int            count;
-    cp_rank_row   *rows = cp_rank_split(trained, images, CP_IMAGES_TRAIN, (cp_rank_by)cp_rank_find(c->value), seed, &count, status);
+    cp_rank_row *rows = cp_rank_split(trained, images, CP_IMAGES_TRAIN, (cp_rank_by)cp_choice_find(CP_RANK_CHOICES, c->value), seed,
+                                      &count, status);
     if (!rows) return false;
     fputs("row\n", file);
     for (const cp_json *n = labeled ? labeled->first : NULL; n; n = n->next) fprintf(file, "%d\n", (int)cp_json_integer(n, 0));

@@ -68,14 +68,18 @@ struct cp_options {
 
 /* ---- the table: the command's own options, then the common ones it does not redefine ---- */
 
+int cp_choice_find(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (int i = 0; words; i++, words = strchr(words, '|')) {
+        words += *words == '|';
+        if (strncmp(words, word, length) == 0 && (!words[length] || words[length] == '|')) return i;
+    }
+    return -1;
+}
+
 /* Whether a command lacks a common option. One that redefines --out makes no run folder, so it has no --report. */
 static bool lacks(const cp_command *command, bool own_out, const char *name) {
-    size_t length = strlen(name);
-    for (const char *word = command->without; word; word = strchr(word, '|')) {
-        word += *word == '|';
-        if (strncmp(word, name, length) == 0 && (!word[length] || word[length] == '|')) return true;
-    }
-    return own_out && strcmp(name, "report") == 0;
+    return cp_choice_find(command->without, name) >= 0 || (own_out && strcmp(name, "report") == 0);
 }
 
 typedef struct option_list {

@@ -93,6 +93,9 @@ cp_options *cp_options_parse(const char *program, const cp_command *command, int
                              cp_status *status);
 void        cp_options_free(cp_options *options); /* NULL is allowed */
 
+/* The place of a word among words such as "reported|printed"; -1: it is not there, or words is NULL. */
+int cp_choice_find(const char *words, const char *word);
+
 /* Prints a line on stderr that starts with the command: "couplet predict: no such file". Control characters become
  * '?'. Returns false. */
 bool cp_complain(const cp_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));

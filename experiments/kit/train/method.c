@@ -12,16 +12,6 @@ static const cp_method *methods[CP_METHODS_MAX + 1] = {CP_METHODS(ADDRESS)};
 #define NAME(name) "|" #name
 char cp_method_names[256] = CP_METHODS(NAME);
 
-/* Whether `words`, such as "energy|lambda", has the word; NULL has none. */
-static bool has_word(const char *words, const char *word) {
-    size_t length = strlen(word);
-    for (; words; words = strchr(words, '|')) {
-        words += *words == '|';
-        if (strncmp(words, word, length) == 0 && (!words[length] || words[length] == '|')) return true;
-    }
-    return false;
-}
-
 bool(cp_method_add)(cp_at at, const cp_method *method) {
     int    count = 0, options = 0;
     size_t used = strlen(cp_method_names);
@@ -60,7 +50,7 @@ const char *cp_method_title(const cp_method *method) { return method->title ? me
 static bool lists(const cp_method *method, const char *option) {
     for (const cp_option *o = method->options; o && o->name; o++)
         if (strcmp(o->name, option) == 0) return true;
-    return has_word(method->reads, option);
+    return cp_choice_find(method->reads, option) >= 0;
 }
 
 bool cp_method_reads(const cp_method *method, const char *option) {

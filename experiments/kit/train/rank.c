@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cp_rank_find(const char *word) {
-    const char *at = CP_RANK_CHOICES;
-    for (int by = 0;; by++, at++) {
-        size_t length = strcspn(at, "|");
-        if (strlen(word) == length && strncmp(at, word, length) == 0) return by;
-        at += length;
-        if (!*at) return -1;
-    }
-}
-
 static int by_score(const void *a, const void *b) {
     const cp_rank_row *x = a, *y = b;
     return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : (x->row > y->row) - (x->row < y->row);

@@ -19,8 +19,6 @@
 typedef enum cp_rank_by { CP_RANK_ENTROPY, CP_RANK_MARGIN, CP_RANK_DENSITY, CP_RANK_MIXED, CP_RANK_RANDOM } cp_rank_by;
 #define CP_RANK_CHOICES "entropy|margin|density|mixed|random" /* for a table of options */
 
-int cp_rank_find(const char *word); /* the cp_rank_by; -1: there is none */
-
 typedef struct cp_rank_row {
     int    row, best;       /* best: the class with the largest p_c */
     double score, p;        /* p: of that class */
