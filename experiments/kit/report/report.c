@@ -178,14 +178,17 @@ static const char style[] =
     ".compare thead tr+tr th{min-width:4.5rem}.compare th[colspan]{text-align:center}\n"
     "figure{margin:1.4rem 0;break-inside:avoid}figure svg,figure img{display:block;margin:0 auto;max-width:100%;height:auto}\n"
     "figure img{image-rendering:pixelated;border-radius:4px}\n"
-    ".narrow{display:none}@media(max-width:45rem){section{padding:.8rem}table{font-size:.8rem}"
+    ".narrow{display:none}@media screen and (max-width:45rem){section{padding:.8rem}table{font-size:.8rem}"
     "th,td{padding-right:.5rem}td:first-child div{max-width:14rem}.narrow{display:block}.at-large{display:none}}\n"
     "figcaption{font-size:.9rem;max-width:60rem;margin:.4rem auto 0}figcaption p{margin:.2rem 0}\n"
     "pre,code{font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\n"
     "pre{overflow:auto;max-height:28rem;white-space:pre-wrap;background:var(--page);border:1px solid "
     "var(--line);border-radius:6px;padding:.7rem}\n"
     ".command span{display:inline-block}summary{cursor:pointer;color:var(--accent);margin:.3rem 0}\n"
-    "@media print{body{font-size:11px}section{border:0}.file,summary{display:none}.wide{overflow:visible;background:none}"
+    "@media "
+    "print{:root{--page:#ffffff}body{font-size:11px}table{font-size:9px}section{border:0;padding:0}.unprinted,summary{display:none}"
+    "."
+    "wide{overflow:visible;background:none}"
     "details::details-content{content-visibility:visible;display:block;height:auto}}\n";
 
 /* ---- groups: the runs of one experiment ---- */

@@ -364,7 +364,7 @@ static void put_file(cp_bytes *out, const cp_report_run *run, const char *name) 
     if (!cp_report_read_file(run, name, "", &text, NULL)) return; /* it has been removed since */
     bool cut = text.size > SHOWN_JSON;
     if (cut) text.size = SHOWN_JSON;
-    cp_svg_put(out, "<details class=\"file\"><summary>%s</summary><pre>", name);
+    cp_svg_put(out, "<details class=\"unprinted\"><summary>%s</summary><pre>", name);
     if (cp_bytes_append(&text, "", 1)) cp_svg_escape(out, (const char *)text.data);
     cp_svg_put(out, "%s</pre></details>\n", cut ? "\n..." : "");
     cp_bytes_free(&text);
@@ -545,7 +545,7 @@ void cp_html_compare(cp_bytes *out, const cp_report_run *runs, const int *number
     bool merits = false;
     for (int row = 0; row < count; row++) merits = merits || has_merits(&runs[numbers[row]]);
     if (merits) put_merits(out, runs, numbers, count, &options);
-    if (merits) cp_svg_put(out, "<details><summary>All results</summary>\n");
+    if (merits) cp_svg_put(out, "<details class=\"unprinted\"><summary>All results</summary>\n");
     put_comparison(out, runs, numbers, &options, &results);
     if (merits) cp_svg_put(out, "</details>\n");
     columns_free(&options);
