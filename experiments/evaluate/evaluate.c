@@ -18,7 +18,8 @@ static const cp_option options[] = {
      .help = "operating point: sensitivity=S or specificity=S reached on the validation split, youden, or a threshold of the posterior; of "
              "two classes for class 1, otherwise for each class"},
     {.name = "prevalence", .kind = CP_OPTION_REAL, .min = 1e-9, .max = 1, .help = "share of class 1 among those who will be tested, for PPV and NPV with --at"},
-    {.name = "ordered", .kind = CP_OPTION_FLAG, .help = "the classes are ordered, such as grades: adds the quadratically weighted kappa"},
+    {.name = "ordered", .kind = CP_OPTION_FLAG, .help = "the classes are ordered, such as grades: adds the quadratically weighted kappa and the "
+             "mean absolute error"},
     {.name = "by", .kind = CP_OPTION_TEXT, .value = "COLUMN",
      .help = "groups of images: adds the metrics of each and the largest gap; a column that couplet import kept, such as site or scanner"},
     {.name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end|auto", .fallback = "auto",
@@ -246,7 +247,7 @@ static void own_row(cp_table *table, const cp_evaluation *e, const char *title, 
     for (int r = 0; r < CP_READINGS; r++) {
         const cp_metrics *m = e->measured[r].metrics;
         if (!m) continue;
-        cp_estimate x = which < 0 ? m->ece_debiased : m->kappa[which];
+        cp_estimate x = which < 0 ? m->ece_debiased : m->agreement[which];
         double      unit = which < 0 ? 100 : 1;
         cp_table_interval(table, unit * x.value, unit * x.low, unit * x.high, which < 0 ? 1 : 3);
     }
@@ -261,6 +262,7 @@ static cp_table *metrics_table(const cp_evaluation *e) {
     own_row(table, e, "ECE, debiased, %", -1);
     own_row(table, e, "kappa", CP_KAPPA);
     if (cp_option_flag(e->options, "ordered")) own_row(table, e, "kappa, quadratic", CP_KAPPA_QUADRATIC);
+    if (cp_option_flag(e->options, "ordered")) own_row(table, e, "mean absolute error", CP_MAE);
     for (cp_metric m = 0; e->scores.groups && m < CP_METRICS_BY_GROUP; m++) table_row(table, e, m, true);
     return table;
 }
@@ -276,8 +278,9 @@ static void put_own(const cp_evaluation *e, cp_json_writer *w) {
         if (!m) continue;
         cp_json_put_object(w, e->measured[r].name);
         cp_estimate_put(m->ece_debiased, 100, w, "ece_debiased");
-        cp_estimate_put(m->kappa[CP_KAPPA], 1, w, "kappa");
-        cp_estimate_put(m->kappa[CP_KAPPA_QUADRATIC], 1, w, "kappa_quadratic");
+        cp_estimate_put(m->agreement[CP_KAPPA], 1, w, "kappa");
+        cp_estimate_put(m->agreement[CP_KAPPA_QUADRATIC], 1, w, "kappa_quadratic");
+        cp_estimate_put(m->agreement[CP_MAE], 1, w, "mean_absolute_error");
         cp_json_put_end(w);
     }
     cp_json_put_end(w);

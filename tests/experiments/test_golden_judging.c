@@ -163,7 +163,7 @@ static void compare_classes(const cp_st_entry *e, const char *name) {
     TEST_ASSERT_NOT_NULL_MESSAGE(m, status.message);
     TEST_ASSERT_EQUAL_UINT64(CP_CLASS_METRICS * (classes + 1), table->count);
     for (size_t i = 0; i < table->count; i++) equal(golden_value(table, i), m->by_class[i].value, name, "a number of the table");
-    for (size_t i = 0; i < 2; i++) equal(golden_value(kappa, i), m->kappa[i].value, name, "kappa");
+    for (size_t i = 0; i < CP_AGREEMENTS; i++) equal(golden_value(kappa, i), m->agreement[i].value, name, "agreement");
     equal(golden_value(golden_need(file, "%s.debiased", name), 0), m->ece_debiased.value, name, "debiased ECE");
     cp_metrics_free(m);
     free(values);

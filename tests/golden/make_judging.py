@@ -229,7 +229,7 @@ def classes(name, labels, p):
     file.add(f"classes.{name}", p)
     file.add(f"classes.{name}.labels", labels)
     file.add(f"classes.{name}.table", np.vstack([table, np.nanmean(table, axis=0)]))
-    file.add(f"classes.{name}.kappa", kappa)
+    file.add(f"classes.{name}.kappa", kappa + [metrics.mean_absolute_error(labels, predicted)])
     file.add(f"classes.{name}.debiased", [max(0.0, float(2 * plain - noisy))])
 
 

@@ -335,10 +335,10 @@ static void measure_weighted(const scored *s, const double *weights, bool whole,
 
 /* ---- classes, one against the rest ---- */
 
-/* The values of a resample: the metrics, by group, by class and their means, the two kappas. */
+/* The values of a resample: the metrics, by group, by class and their means, the measures of agreement. */
 static size_t by_class_at(void) { return 2 * CP_METRICS; }
-static size_t kappa_at(const scored *s) { return by_class_at() + CP_CLASS_METRICS * ((size_t)s->classes + 1); }
-static size_t values_of(const scored *s) { return kappa_at(s) + 2; }
+static size_t agreement_at(const scored *s) { return by_class_at() + CP_CLASS_METRICS * ((size_t)s->classes + 1); }
+static size_t values_of(const scored *s) { return agreement_at(s) + CP_AGREEMENTS; }
 
 /* 1 - disagreement / disagreement expected by chance, each pair of classes weighing (difference)^power: 0 for all that differ, or 2. */
 static double kappa_of(const scored *s, const double *weights, const double *tally, int power) {
@@ -373,8 +373,11 @@ static void measure_classes(const scored *s, const double *weights, const double
             if (!isnan(values[k])) mean[k] += values[k], defined[k]++;
     }
     for (int k = 0; k < CP_CLASS_METRICS; k++) mean[k] = ratio(mean[k], defined[k]);
-    values[CP_CLASS_METRICS] = kappa_of(s, weights, tally, 0);
-    values[CP_CLASS_METRICS + 1] = kappa_of(s, weights, tally, 2);
+    double *agreement = values + CP_CLASS_METRICS, error = 0, total = 0;
+    for (int i = 0; i < s->n; i++) error += weights[i] * abs(s->predicted[i] - s->labels[i]), total += weights[i];
+    agreement[CP_KAPPA] = kappa_of(s, weights, tally, 0);
+    agreement[CP_KAPPA_QUADRATIC] = kappa_of(s, weights, tally, 2);
+    agreement[CP_MAE] = ratio(error, total);
 }
 
 /* ---- all of it ---- */
@@ -428,8 +431,9 @@ static bool estimate(const scored *s, cp_metrics *m) {
         m->of[k] = (cp_estimate){values[k], NAN, NAN};
         m->by_group[k] = (cp_estimate){s->group ? values[CP_METRICS + k] : NAN, NAN, NAN};
     }
-    for (size_t k = by_class_at(); ok && k < kappa_at(s); k++) m->by_class[k - by_class_at()] = (cp_estimate){values[k], NAN, NAN};
-    for (size_t k = 0; ok && k < 2; k++) m->kappa[k] = (cp_estimate){values[kappa_at(s) + k], NAN, NAN};
+    for (size_t k = by_class_at(); ok && k < agreement_at(s); k++)
+        m->by_class[k - by_class_at()] = (cp_estimate){values[k], NAN, NAN};
+    for (size_t k = 0; ok && k < CP_AGREEMENTS; k++) m->agreement[k] = (cp_estimate){values[agreement_at(s) + k], NAN, NAN};
     if (ok) m->ece_debiased = (cp_estimate){debiased(m), NAN, NAN};
     m->groups = s->groups;
     m->grouped = s->group;
@@ -464,10 +468,10 @@ static bool bootstrap(const scored *s, cp_metrics_config config, cp_metrics *m) 
     if (ok && m->resampled) memcpy(m->resampled, all, CP_METRICS * count * sizeof *all);
     for (size_t k = 0; ok && k < r.values; k++) {
         size_t       by_class = k - by_class_at();
-        cp_estimate *to = k < CP_METRICS      ? &m->of[k]
-                          : k < by_class_at() ? &m->by_group[k - CP_METRICS]
-                          : k < kappa_at(s)   ? &m->by_class[by_class]
-                                              : &m->kappa[k - kappa_at(s)];
+        cp_estimate *to = k < CP_METRICS        ? &m->of[k]
+                          : k < by_class_at()   ? &m->by_group[k - CP_METRICS]
+                          : k < agreement_at(s) ? &m->by_class[by_class]
+                                                : &m->agreement[k - agreement_at(s)];
         if (k < CP_METRICS || k >= by_class_at() || s->group) cp_estimate_interval(to, all + k * count, m->resamples);
     }
     if (ok) debias_interval(m);

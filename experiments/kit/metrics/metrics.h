@@ -31,7 +31,8 @@
  *
  * BY CLASS, one against the rest: recall, precision (NaN of a class that is never predicted), F1 = 2 right / (labels + predictions), AUC; and
  * the means over the classes in which they are not NaN. `kappa` is Cohen's, 1 - disagreement / that expected by chance, with all
- * disagreements equal, and with the squared distance of the classes' numbers as weight, for classes that are ordered.
+ * disagreements equal, and with the squared distance of the classes' numbers as weight, for classes that are ordered;
+ * for these too, the mean absolute error of those numbers.
  *
  * BY GROUP. Where predictions come in `groups`, as slices of patients, all of these but adaptive_ece are also given with every group
  * counting the same, whatever its size: prediction i has the weight w_i = n / (groups * size of its group), and shares, means and
@@ -69,7 +70,7 @@ const char *cp_metric_title(cp_metric metric);    /* in tables: "balanced" */
 bool        cp_metric_is_share(cp_metric metric); /* shown in percent: all but auc, nll and brier */
 
 typedef enum cp_class_metric { CP_RECALL, CP_PRECISION, CP_F1, CP_CLASS_AUC, CP_CLASS_METRICS } cp_class_metric;
-enum { CP_KAPPA, CP_KAPPA_QUADRATIC };
+enum { CP_KAPPA, CP_KAPPA_QUADRATIC, CP_MAE, CP_AGREEMENTS };
 
 /* The predictions for a split; all arrays are the caller's. */
 typedef struct cp_predictions {
@@ -107,7 +108,7 @@ typedef struct cp_metrics {
     cp_bin       bins[CP_CALIBRATION_BINS];
     double       mean_confidence;
     int         *confusion; /* (classes, classes): [label][predicted] */
-    cp_estimate  ece_debiased, kappa[2];
+    cp_estimate  ece_debiased, agreement[CP_AGREEMENTS];
     cp_estimate *by_class;  /* (classes + 1, CP_CLASS_METRICS): the last row has the means */
     double      *resampled; /* (CP_METRICS, resamples), in their order; NULL: not kept */
     int          resamples;
