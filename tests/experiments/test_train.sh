@@ -38,6 +38,10 @@ for method in softmax jem hybrid; do
     expect_empty "seconds of $method are only in the log" "$(grep seconds $result)"
     expect_success "seconds of $method are in the log" grep -q '"seconds"' $method/log.jsonl
 done
+# Color 0 is not written.
+expect_success "no two curves of the training have the same color" \
+    test "$(grep -o '"label"' hybrid/training.figure.json | wc -l)" -eq \
+    "$(($(grep -o '"color":[0-9]*' hybrid/training.figure.json | sort -u | wc -l) + 1))"
 expect_empty "only the hybrid has Gaussians' posteriors" "$(members softmax/result.json | grep bayes; members jem/result.json | grep bayes)"
 expect_success "softmax writes no chains" test ! -e softmax/chains.safetensors
 expect_success "all methods have the same labeled rows" test \
