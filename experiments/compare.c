@@ -216,16 +216,15 @@ static cp_table *differences_table(const comparison *c, cp_json_writer *w) {
         cp_table_text(table, "%s%s", cp_metric_title(d->metric), share ? ", %" : "");
         cp_table_number(table, a, decimals);
         cp_table_number(table, b, decimals);
-        cp_table_interval(table, unit * d->value.value, unit * d->value.low, unit * d->value.high, decimals);
+        cp_json_put_object(w, NULL);
+        cp_estimate_cell(table, w, "difference", d->value, share);
         put_p(table, d->p);
         put_p(table, d->corrected);
         cp_table_text(table, "%s", d->test);
-        cp_json_put_object(w, NULL);
         cp_json_put_string(w, "run", name);
         cp_json_put_string(w, "metric", cp_metric_name(d->metric));
         cp_json_put_number(w, "first", a);
         cp_json_put_number(w, "own", b);
-        cp_estimate_put(d->value, unit, w, "difference");
         cp_json_put_number(w, "p", d->p);
         cp_json_put_number(w, "p_holm", d->corrected);
         cp_json_put_string(w, "test", d->test);

@@ -225,9 +225,7 @@ static bool draw_figures(const cp_evaluation *e, cp_status *status) {
 /* ---- the result ---- */
 
 static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric, bool by_patient) {
-    bool   share = cp_metric_is_share(metric);
-    int    decimals = share ? 1 : 3;
-    double unit = share ? 100 : 1;
+    bool share = cp_metric_is_share(metric);
     cp_table_text(table, "%s%s%s", cp_metric_title(metric),
                   by_patient         ? " by patient"
                   : e->scores.groups ? " by image"
@@ -235,9 +233,7 @@ static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric,
                   share ? ", %" : "");
     for (int r = 0; r < CP_READINGS; r++) {
         const cp_metrics *m = e->measured[r].metrics;
-        if (!m) continue;
-        cp_estimate x = by_patient ? m->by_group[metric] : m->of[metric];
-        cp_table_interval(table, unit * x.value, unit * x.low, unit * x.high, decimals);
+        if (m) cp_estimate_cell(table, NULL, NULL, by_patient ? m->by_group[metric] : m->of[metric], share);
     }
 }
 
@@ -246,10 +242,7 @@ static void own_row(cp_table *table, const cp_evaluation *e, const char *title, 
     cp_table_text(table, "%s", title);
     for (int r = 0; r < CP_READINGS; r++) {
         const cp_metrics *m = e->measured[r].metrics;
-        if (!m) continue;
-        cp_estimate x = which < 0 ? m->ece_debiased : m->agreement[which];
-        double      unit = which < 0 ? 100 : 1;
-        cp_table_interval(table, unit * x.value, unit * x.low, unit * x.high, which < 0 ? 1 : 3);
+        if (m) cp_estimate_cell(table, NULL, NULL, which < 0 ? m->ece_debiased : m->agreement[which], which < 0);
     }
 }
 
@@ -277,10 +270,10 @@ static void put_own(const cp_evaluation *e, cp_json_writer *w) {
         const cp_metrics *m = e->measured[r].metrics;
         if (!m) continue;
         cp_json_put_object(w, e->measured[r].name);
-        cp_estimate_put(m->ece_debiased, 100, w, "ece_debiased");
-        cp_estimate_put(m->agreement[CP_KAPPA], 1, w, "kappa");
-        cp_estimate_put(m->agreement[CP_KAPPA_QUADRATIC], 1, w, "kappa_quadratic");
-        cp_estimate_put(m->agreement[CP_MAE], 1, w, "mean_absolute_error");
+        cp_estimate_cell(NULL, w, "ece_debiased", m->ece_debiased, true);
+        cp_estimate_cell(NULL, w, "kappa", m->agreement[CP_KAPPA], false);
+        cp_estimate_cell(NULL, w, "kappa_quadratic", m->agreement[CP_KAPPA_QUADRATIC], false);
+        cp_estimate_cell(NULL, w, "mean_absolute_error", m->agreement[CP_MAE], false);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);

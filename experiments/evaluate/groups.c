@@ -89,11 +89,6 @@ static bool gap_of(const cp_groups *by, cp_metric k, int *high, int *low, cp_est
     return true;
 }
 
-static void cell(cp_table *table, cp_metric k, cp_estimate e) {
-    double unit = cp_metric_is_share(k) ? 100 : 1;
-    cp_table_interval(table, unit * e.value, unit * e.low, unit * e.high, cp_metric_is_share(k) ? 1 : 3);
-}
-
 static void put_gaps(const cp_groups *by, cp_json_writer *w, cp_table *table) {
     cp_table_text(table, "largest gap");
     cp_table_text(table, "%s", "");
@@ -101,14 +96,12 @@ static void put_gaps(const cp_groups *by, cp_json_writer *w, cp_table *table) {
     for (int c = 0; c < COLUMNS; c++) {
         int         high, low;
         cp_estimate gap = {NAN, NAN, NAN};
-        if (gap_of(by, columns[c], &high, &low, &gap)) {
-            cp_json_put_object(w, cp_metric_name(columns[c]));
-            cp_estimate_put(gap, cp_metric_is_share(columns[c]) ? 100 : 1, w, "gap");
-            cp_json_put_string(w, "highest", by->names.at[high]);
-            cp_json_put_string(w, "lowest", by->names.at[low]);
-            cp_json_put_end(w);
-        }
-        cell(table, columns[c], gap);
+        bool        any = gap_of(by, columns[c], &high, &low, &gap);
+        cp_json_put_object(w, cp_metric_name(columns[c]));
+        cp_estimate_cell(table, w, "gap", gap, cp_metric_is_share(columns[c]));
+        cp_json_put_string(w, "highest", any ? by->names.at[high] : NULL);
+        cp_json_put_string(w, "lowest", any ? by->names.at[low] : NULL);
+        cp_json_put_end(w);
     }
     cp_json_put_end(w);
 }
@@ -130,7 +123,7 @@ void cp_groups_put(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
         if (!m) continue;
         cp_table_text(table, "%.60s", by->names.at[g]);
         cp_table_text(table, "%d", by->count[g]);
-        for (int c = 0; c < COLUMNS; c++) cell(table, columns[c], m->of[columns[c]]);
+        for (int c = 0; c < COLUMNS; c++) cp_estimate_cell(table, NULL, NULL, m->of[columns[c]], cp_metric_is_share(columns[c]));
         cp_metrics_put(m, w, by->names.at[g]);
     }
     cp_json_put_end(w);

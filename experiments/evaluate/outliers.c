@@ -255,13 +255,10 @@ static void put_set(const cp_outlier_set *s, cp_json_writer *w, cp_table *table)
         if (!s->scores[k]) continue;
         const cp_estimate *of = s->against[k].of;
         cp_json_put_object(w, kinds[k].name);
-        for (int i = CP_RANKING_AUROC; i <= CP_RANKING_FPR95; i++) cp_estimate_put(of[i], 1, w, cp_ranking_names[i]);
+        if (s->images) cp_table_text(table, "%s", s->name.s), cp_table_text(table, "%s", kinds[k].title);
+        for (int i = CP_RANKING_AUROC; i <= CP_RANKING_FPR95; i++) /* of a copy the table has the AUROC only */
+            cp_estimate_cell(s->images || i == CP_RANKING_AUROC ? table : NULL, w, cp_ranking_names[i], of[i], false);
         cp_json_put_end(w);
-        if (!s->images) cp_table_number(table, of[CP_RANKING_AUROC].value, 3);
-        if (!s->images) continue;
-        cp_table_text(table, "%s", s->name.s);
-        cp_table_text(table, "%s", kinds[k].title);
-        for (int i = CP_RANKING_AUROC; i <= CP_RANKING_FPR95; i++) cp_table_interval(table, of[i].value, of[i].low, of[i].high, 3);
     }
     cp_json_put_end(w);
 }

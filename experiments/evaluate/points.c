@@ -180,10 +180,6 @@ bool cp_points_draw(const cp_evaluation *e, cp_status *status) {
 
 /* ---- the result ---- */
 
-static void cell(cp_table *table, cp_estimate e, double unit, int decimals) {
-    cp_table_interval(table, unit * e.value, unit * e.low, unit * e.high, decimals);
-}
-
 static void put_points(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
     int       rates = e->ones[1].point.prevalence > 0 ? CP_RATES : CP_PPV_AT;
     cp_table *table = cp_table_new(2, "operating point", "threshold");
@@ -203,11 +199,10 @@ static void put_points(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
         cp_json_put_object(w, name.s);
         cp_json_put_number(w, "threshold", p->threshold);
         cp_json_put_integers(w, "counts", (int[]){p->counts[1][1], p->counts[0][1], p->counts[1][0], p->counts[0][0]}, 4);
-        for (int k = 0; k < rates; k++) cp_estimate_put(p->of[k], 100, w, cp_rate_names[k]);
-        cp_json_put_end(w);
         cp_table_text(table, "%s", name.s);
         cp_table_text(table, "%.6g", p->threshold);
-        for (int k = 0; k < rates; k++) cell(table, p->of[k], 100, 1);
+        for (int k = 0; k < rates; k++) cp_estimate_cell(table, w, cp_rate_names[k], p->of[k], true);
+        cp_json_put_end(w);
     }
     cp_json_put_end(w);
     cp_json_put_end(w);
@@ -244,14 +239,8 @@ static void put_classes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
         cp_table_text(table, "%s", last ? "mean of the classes" : name.s);
         cp_table_text(table, "%d", last ? m->n : n);
         cp_json_put_integer(w, "n", last ? m->n : n);
-        for (int k = 0; k < CP_CLASS_METRICS; k++) {
-            double unit = k == CP_CLASS_AUC ? 1 : 100;
-            cp_estimate_put(of[k], unit, w, names[k]);
-            cell(table, of[k], unit, k == CP_CLASS_AUC ? 3 : 1);
-        }
-        cp_estimate aupr = last ? mean_precision(e) : precision_of(e, c);
-        cp_estimate_put(aupr, 1, w, "average_precision");
-        cell(table, aupr, 1, 3);
+        for (int k = 0; k < CP_CLASS_METRICS; k++) cp_estimate_cell(table, w, names[k], of[k], k != CP_CLASS_AUC);
+        cp_estimate_cell(table, w, "average_precision", last ? mean_precision(e) : precision_of(e, c), false);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
@@ -267,11 +256,9 @@ static void put_abstention(const cp_evaluation *e, cp_json_writer *w, FILE *file
         const cp_ranking *r = &e->abstention[k];
         if (!r->n) continue;
         cp_json_put_object(w, names[k]);
-        for (int i = CP_RANKING_AURC; i <= CP_RANKING_COVERED; i++) cp_estimate_put(r->of[i], 100, w, cp_ranking_names[i]);
-        cp_json_put_end(w);
         cp_table_text(table, "%s", names[k]);
-        cell(table, r->of[CP_RANKING_AURC], 100, 2);
-        cell(table, r->of[CP_RANKING_COVERED], 100, 1);
+        for (int i = CP_RANKING_AURC; i <= CP_RANKING_COVERED; i++) cp_estimate_cell(table, w, cp_ranking_names[i], r->of[i], true);
+        cp_json_put_end(w);
     }
     cp_json_put_end(w);
     if (file) fputc('\n', file);

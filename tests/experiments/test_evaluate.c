@@ -219,8 +219,8 @@ static void groups_have_the_metrics_of_their_images(void) {
     cp_json_free(found);
     expect_refusal(e, "hybrid cohort.npz --by side --out no", CP_EXIT_FAILED,
                    "no column side for its test split; its columns are site");
-    expect_refusal(e, "hybrid cohort.npz --by short --out no", CP_EXIT_FAILED, "one value for each of the 30 rows is expected");
-    expect_refusal(e, "hybrid set.npz --by images --out no", CP_EXIT_FAILED, "one value for each");
+    expect_refusal(e, "hybrid cohort.npz --by short --out no", CP_EXIT_FAILED, "one number an image is expected, (30) or (30, 1)");
+    expect_refusal(e, "hybrid set.npz --by images --out no", CP_EXIT_FAILED, "one number an image is expected");
     expect_refusal(e, "hybrid set.npz --by site --out no", CP_EXIT_FAILED, "couplet import keeps those of a CSV file");
 }
 

@@ -693,6 +693,65 @@ bool cp_images_join(cp_images *images, cp_status *status) {
     return ok;
 }
 
+/* ---- columns ---- */
+
+/* The columns that import kept, for a message. */
+static void list_columns(const reading *r, int split, char *text, size_t room) {
+    cp_text prefix = name_of(split, "group_");
+    size_t  length = strlen(prefix.s), used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < cp_npz_count(r->npz) && used < room; i++)
+        if (strncmp(cp_npz_name(r->npz, i), prefix.s, length) == 0)
+            used += (size_t)snprintf(text + used, room - used, "%s%.40s", used ? ", " : "", cp_npz_name(r->npz, i) + length);
+}
+
+/* The column's values of a split as numbers of names; numbers are named by their digits. */
+static bool read_column(reading *r, int split, const char *column, cp_names *names, int *to) {
+    char    what[80], there[200];
+    int64_t count = r->pixels[split].dims[0];
+    int     kinds = 0;
+    snprintf(what, sizeof what, "group_%.60s", column);
+    if (!cp_npz_has(r->npz, name_of(split, what).s)) snprintf(what, sizeof what, "%.60s", column);
+    if (!cp_npz_has(r->npz, name_of(split, what).s)) {
+        list_columns(r, split, there, sizeof there);
+        return cp_fail(r->status, "%.200s has no column %.60s for its %s split; its columns are %s", r->path, column,
+                       cp_images_splits[split], *there ? there : "none (couplet import keeps those of a CSV file)");
+    }
+    int *numbers = read_numbers(r, split, what, names, &kinds);
+    bool ok = numbers != NULL, texts = kinds == TEXT;
+    for (int64_t i = 0; ok && i < count; i++) {
+        char digits[16] = "(empty)";
+        if (!texts) snprintf(digits, sizeof digits, "%d", numbers[i]);
+        to[i] = texts && numbers[i] >= 0 ? numbers[i] : cp_names_add(names, digits);
+        ok = to[i] >= 0 || cp_fail(r->status, "%.200s: not enough memory for its column %.60s", r->path, column);
+    }
+    free(numbers);
+    return ok;
+}
+
+int *cp_images_column(const cp_images *images, const char *file, int split, const char *column, cp_names *names,
+                      cp_status *status) {
+    const cp_split *splits = images->set->splits;
+    reading         r = {.images = (cp_images *)images, .path = file, .inputs = images->mean ? "x" : "images", .status = status};
+    int             done = 0, total = 0, *values = NULL, *sorted = NULL;
+    if (!*images->md5) return cp_null(cp_fail(status, "%s is built in and has no columns", images->name));
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
+        r.pixels[s].dims[0] = split == s || split == CP_IMAGES_SPLITS ? splits[s].count : 0;
+        total += (int)r.pixels[s].dims[0];
+    }
+    bool ok = (r.npz = cp_npz_open(file, status)) && ((values = malloc(((size_t)total + 1) * sizeof *values)) ||
+                                                      cp_fail(status, "not enough memory for %d values", total));
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; done += (int)r.pixels[s++].dims[0])
+        if (r.pixels[s].dims[0]) ok = read_column(&r, s, column, names, values + done);
+    if (ok && !(sorted = cp_names_sort(names, true))) ok = cp_fail(status, "not enough memory for %d values", total);
+    for (int i = 0; ok && i < total; i++) values[i] = sorted[values[i]];
+    cp_npz_close(r.npz);
+    free(sorted);
+    if (ok) return values;
+    free(values);
+    return NULL;
+}
+
 /* ---- descriptions ---- */
 
 cp_about cp_images_about(const cp_images *images) {

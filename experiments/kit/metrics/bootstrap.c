@@ -13,7 +13,8 @@ enum { GRAIN = 8 }; /* resamples that share their memory */
 
 typedef struct work {
     const cp_resampling *r;
-    double              *all; /* (values, resamples) */
+    int                 *group, groups; /* (n): 0..groups-1; NULL: every prediction is on its own */
+    double              *all;           /* (values, resamples) */
     size_t               resamples;
     bool                 failed;
 } work;
@@ -28,14 +29,13 @@ static void draw(const cp_resampling *r, int groups, size_t resample, double *ti
 static void resample_some(void *context, size_t begin, size_t end) {
     work                *w = context;
     const cp_resampling *r = w->r;
-    int                  groups = r->group ? r->groups : r->n;
-    double *drawn = malloc((size_t)groups * sizeof *drawn), *times = r->group ? malloc((size_t)r->n * sizeof *times) : drawn;
+    double *drawn = malloc((size_t)w->groups * sizeof *drawn), *times = w->group ? malloc((size_t)r->n * sizeof *times) : drawn;
     double *values = malloc((r->values + r->scratch + 1) * sizeof *values);
     bool    ok = drawn && times && values;
     if (!ok) __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
     for (size_t resample = begin; ok && resample < end; resample++) {
-        draw(r, groups, resample, drawn);
-        for (int i = 0; r->group && i < r->n; i++) times[i] = drawn[r->group[i]];
+        draw(r, w->groups, resample, drawn);
+        for (int i = 0; w->group && i < r->n; i++) times[i] = drawn[w->group[i]];
         r->measure(r->context, times, values + r->values, values);
         for (size_t k = 0; k < r->values; k++) w->all[k * w->resamples + resample] = values[k];
     }
@@ -44,10 +44,14 @@ static void resample_some(void *context, size_t begin, size_t end) {
 }
 
 double *cp_resample(const cp_resampling *r, int *count) {
-    *count = r->resamples < 0 || (r->group && r->groups == 1) ? 0 : r->resamples ? r->resamples : 1000;
-    work w = {.r = r, .resamples = (size_t)*count};
+    work w = {.r = r, .groups = r->n};
+    w.group = r->groups ? cp_groups_number(r->groups, r->n, &w.groups) : NULL;
+    w.failed = r->groups && !w.group;
+    *count = r->resamples < 0 || (w.group && w.groups == 1) ? 0 : r->resamples ? r->resamples : 1000;
+    w.resamples = (size_t)*count;
     w.all = malloc(r->values * w.resamples * sizeof *w.all + 1);
-    if (w.all) cp_parallel(w.resamples, GRAIN, resample_some, &w);
+    if (w.all && !w.failed) cp_parallel(w.resamples, GRAIN, resample_some, &w);
+    free(w.group);
     if (!w.failed) return w.all;
     free(w.all);
     return NULL;

@@ -8,8 +8,7 @@
 
 typedef struct cp_resampling {
     int         n;
-    const int  *group; /* (n): 0..groups-1, see cp_groups_number; NULL: every prediction is on its own */
-    int         groups;
+    const int  *groups;    /* (n), any numbers: see cp_predictions; NULL: every prediction is on its own */
     int         resamples; /* 0: 1,000; below 0: none */
     uint64_t    seed;
     size_t      values, scratch; /* numbers that `measure` writes for a resample, and that it has as memory of its own */

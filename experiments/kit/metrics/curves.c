@@ -114,15 +114,15 @@ static bool rank(ranked *r, const cp_ranking *from) {
 bool cp_ranking_measure(cp_ranking *ranking, cp_status *status) {
     ranked        own;
     cp_resampling r = {.n = ranking->n,
+                       .groups = ranking->groups,
                        .resamples = ranking->resamples,
                        .seed = ranking->seed,
                        .values = VALUES,
                        .context = &own,
                        .measure = measure};
-    int           count = 0, *group = ranking->groups ? cp_groups_number(ranking->groups, ranking->n, &r.groups) : NULL;
-    double        values[VALUES];
-    r.group = group;
-    double *all = rank(&own, ranking) && (group || !ranking->groups) ? cp_resample(&r, &count) : NULL;
+    double        values[VALUES], *all = NULL;
+    int           count = 0;
+    if (rank(&own, ranking)) all = cp_resample(&r, &count);
     if (all) measure(&own, NULL, NULL, values);
     for (int k = 0; all && k < VALUES; k++) {
         cp_estimate *to = k < CP_RANKING_NUMBERS ? &ranking->of[k] : &ranking->curves[0][k - CP_RANKING_NUMBERS];
@@ -130,6 +130,6 @@ bool cp_ranking_measure(cp_ranking *ranking, cp_status *status) {
         if (!isnan(values[k])) cp_estimate_interval(to, all + (size_t)k * (size_t)count, count);
     }
     free(own.marked), free(own.row), free(own.end);
-    free(all), free(group);
+    free(all);
     return all || cp_fail(status, "out of memory for the curves of %d predictions", ranking->n);
 }

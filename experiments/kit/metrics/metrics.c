@@ -453,8 +453,7 @@ static void debias_interval(cp_metrics *m) {
 
 static bool bootstrap(const scored *s, cp_metrics_config config, cp_metrics *m) {
     cp_resampling r = {.n = s->n,
-                       .group = s->group,
-                       .groups = s->groups,
+                       .groups = s->group,
                        .resamples = config.resamples,
                        .seed = config.seed,
                        .values = values_of(s),
@@ -502,10 +501,6 @@ void cp_metrics_free(cp_metrics *m) {
     free(m->by_class);
     free(m->resampled);
     free(m);
-}
-
-void cp_estimate_put(cp_estimate e, double unit, cp_json_writer *w, const char *key) {
-    cp_json_put_numbers(w, key, (double[]){unit * e.value, unit * e.low, unit * e.high}, 3);
 }
 
 static void put_estimates(cp_json_writer *w, int n, const cp_estimate of[CP_METRICS], int count) {

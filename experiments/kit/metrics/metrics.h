@@ -120,9 +120,6 @@ typedef struct cp_metrics {
 cp_metrics *cp_metrics_new(cp_at at, const cp_predictions *predictions, cp_metrics_config config, cp_status *status);
 void        cp_metrics_free(cp_metrics *metrics); /* NULL is allowed */
 
-/* "KEY": [value, low, high], times the unit. */
-void cp_estimate_put(cp_estimate estimate, double unit, cp_json_writer *writer, const char *key);
-
 /* Numbers groups 0, 1, ... in the ascending order of their own numbers: (n), to be freed; NULL: out of memory. */
 int *cp_groups_number(const int *groups, int n, int *count);
 

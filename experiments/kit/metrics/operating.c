@@ -85,11 +85,16 @@ static void measure(const void *context, const double *times, double *scratch, d
 }
 
 bool cp_operating_measure(cp_operating *p, cp_status *status) {
-    cp_resampling r = {.n = p->n, .resamples = p->resamples, .seed = p->seed, .values = CP_RATES, .context = p, .measure = measure};
+    cp_resampling r = {.n = p->n,
+                       .groups = p->groups,
+                       .resamples = p->resamples,
+                       .seed = p->seed,
+                       .values = CP_RATES,
+                       .context = p,
+                       .measure = measure};
     double        rates[CP_RATES];
-    int           count, *group = p->groups ? cp_groups_number(p->groups, p->n, &r.groups) : NULL;
-    r.group = group;
-    double *all = group || !p->groups ? cp_resample(&r, &count) : NULL;
+    int           count;
+    double       *all = cp_resample(&r, &count);
     memset(p->counts, 0, sizeof p->counts);
     for (int i = 0; i < p->n; i++) p->counts[p->positive[i]][p->scores[i] >= p->threshold]++;
     measure(p, NULL, NULL, rates);
@@ -104,6 +109,6 @@ bool cp_operating_measure(cp_operating *p, cp_status *status) {
         p->of[CP_PPV] = cp_wilson(hits, hits + alarms);
         p->of[CP_NPV] = cp_wilson(quiet, quiet + missed);
     }
-    free(all), free(group);
+    free(all);
     return all || cp_fail(status, "out of memory for the rates of %d predictions", p->n);
 }

@@ -92,6 +92,12 @@ void cp_measured_put(int count, const cp_measured *all, cp_json_writer *w, const
     cp_json_put_end(w);
 }
 
+void cp_estimate_cell(cp_table *table, cp_json_writer *w, const char *key, cp_estimate e, bool share) {
+    double unit = share ? 100 : 1;
+    cp_table_interval(table, unit * e.value, unit * e.low, unit * e.high, share ? 1 : 3);
+    if (w) cp_json_put_numbers(w, key, (double[]){unit * e.value, unit * e.low, unit * e.high}, 3);
+}
+
 static const cp_metric columns[] = {CP_ACCURACY, CP_BALANCED_ACCURACY, CP_AUC, CP_ECE, CP_MCE, CP_NLL, CP_BRIER};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 

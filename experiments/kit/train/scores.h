@@ -41,6 +41,9 @@ typedef struct cp_measured {
 
 void cp_measured_put(int count, const cp_measured *all, cp_json_writer *writer, const char *key); /* an object each */
 
+/* The next cell of a table and, unless the writer is NULL, "KEY": [value, low, high]: shares in percent, other numbers as they are. */
+void cp_estimate_cell(cp_table *table, cp_json_writer *writer, const char *key, cp_estimate estimate, bool share);
+
 /* Point estimates, one row for each way; where there are patients, followed by a row by patient. */
 cp_table *cp_measured_table(int count, const cp_measured *all, const char *split);
 
