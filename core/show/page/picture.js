@@ -88,6 +88,15 @@ function cellColor(byte) {
   return colorOf((byte - 128) / 126);
 }
 
+/* The colors of all 256 bytes, four bytes each. */
+function palette() {
+  if (palette.dark !== darkness.matches) {
+    palette.dark = darkness.matches;
+    palette.colors = Uint8Array.from({length: 1024}, (_, i) => i % 4 === 3 ? 255 : cellColor(i >> 2)[i % 4]);
+  }
+  return palette.colors;
+}
+
 /* ---- layout: tiles of rows of columns ---- */
 
 /* Of a small tensor: {tiles, rows, columns, at(tile, row, column)}. */
@@ -144,12 +153,12 @@ function heatMap(tiles, rows, columns, bytes, max) {
   const width = line ? max : across * (columns + 1) - 1;
   const height = line ? Math.ceil(count / max) : Math.ceil(tiles / across) * (rows + 1) - 1;
   const canvas = element("canvas", {width, height});
-  const context = canvas.getContext("2d"), image = context.createImageData(width, height);
+  const context = canvas.getContext("2d"), image = context.createImageData(width, height), colors = palette();
   for (let i = 0; i < count; i++) {
     const tile = Math.floor(i / (rows * columns)), row = Math.floor(i / columns) % rows, column = i % columns;
     const x = line ? i % max : tile % across * (columns + 1) + column;
     const y = line ? Math.floor(i / max) : Math.floor(tile / across) * (rows + 1) + row;
-    image.data.set([...cellColor(bytes[i]), 255], 4 * (y * width + x));
+    for (let part = 0, at = 4 * (y * width + x); part < 4; part++) image.data[at + part] = colors[4 * bytes[i] + part];
   }
   context.putImageData(image, 0, 0);
   return canvas;
@@ -232,7 +241,7 @@ function scaleCanvas(canvas, limit) {
 
 function bodyOf(picture, key) {
   if (picture.released) return element("p", {class: "note"}, "Its values were released early.");
-  if (picture.values?.length > FEW_CELLS) return element("div", {}, numbersTable(picture, key), mapInstead(picture));
+  if (picture.values?.length > FEW_CELLS) return element("div", {class: "many"}, numbersTable(picture, key), mapInstead(picture));
   if (picture.values) return picture.values.length ? numbersTable(picture, key) : element("p", {class: "note"}, "It has no values.");
   const numbers = minus(`${countOf(picture).toLocaleString("en")} values, ${picture.low} to ${picture.high}, mean ${picture.mean}`);
   const below = element("div", {class: "under extra"}, numbers);

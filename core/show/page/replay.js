@@ -308,13 +308,20 @@ const FITS = [1.3, 1, 0.8, 0.64, 0.5, 0.4, 0.35, 0.28, 0.22];
 
 /* Makes the pictures of a step, and then its text, smaller until it needs no scrolling. There is no limit in a narrow window. */
 function fitPanel() {
-  const panel = page("panel"), canvases = [...panel.querySelectorAll("canvas")];
-  for (const [level, limit] of FITS.entries()) {
-    if (level === 0 && innerWidth <= 900) continue;
+  const panel = page("panel"), canvases = [...panel.querySelectorAll("canvas")], narrow = innerWidth <= 900;
+  const fits = level => {
     panel.dataset.fit = level;
-    for (const canvas of canvases) scaleCanvas(canvas, limit);
-    if (panel.scrollHeight <= panel.clientHeight) return;
+    for (const canvas of canvases) scaleCanvas(canvas, FITS[level]);
+    return panel.scrollHeight <= panel.clientHeight;
+  };
+  if (fits(narrow ? 1 : 0) || narrow) return;
+  let low = 1, high = FITS.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (fits(middle)) high = middle;
+    else low = middle + 1;
   }
+  for (let level = fits(low) ? FITS.length : 1; level < FITS.length && !fits(level); level++); /* in rare cases larger fits, and smaller not */
 }
 
 function paint(s) {
@@ -353,6 +360,13 @@ function go(s) {
   now = to;
   if (now === END) play(false);
   paint(now);
+  clearTimeout(addressLater);
+  addressLater = setTimeout(addressSet, 100); /* browsers limit how often it may change */
+}
+
+let addressLater = 0;
+
+function addressSet() {
   try {
     history.replaceState(null, "", now === END ? "#end" : `#step=${now}`);
   } catch { /* not allowed where the page came from */
@@ -431,6 +445,7 @@ for (const [i, tab] of TABS.entries()) {
 /* Large text, only graph and step: for a projector. */
 function present(on) {
   document.body.classList.toggle("presenting", on);
+  document.documentElement.classList.toggle("large", on);
   page("present").setAttribute("aria-pressed", String(on));
   if (on && document.documentElement.requestFullscreen) document.documentElement.requestFullscreen().catch(() => {});
   if (!on && document.fullscreenElement) document.exitFullscreen();
@@ -493,7 +508,10 @@ page("scopes").hidden = !replay.scopes.length;
 document.body.classList.toggle("without-scopes", !replay.scopes.length);
 page("scopes").addEventListener("click", scopesToggle);
 panning(document.querySelector("#graph .scroll"));
-addEventListener("hashchange", () => jump(fromAddress()));
+addEventListener("hashchange", () => {
+  clearTimeout(addressLater);
+  jump(fromAddress());
+});
 let wide = innerWidth;
 addEventListener("resize", () => {
   if (innerWidth === wide && innerWidth < 900) return; /* a phone's address bar appeared or disappeared */
