@@ -108,4 +108,20 @@ for part in "how many of the images are in each bin" "the color is the share of 
     expect_success "the report has the caption: $part" grep -q "$part" page.html
 done
 expect_success "the report contains the pictures" test "$(grep -c 'data:image/png;base64' page.html)" -ge 3
+
+# ---- two classes: one definition of all metrics ----
+
+"$draw_images" two.npz 8 8 1 2 40 30 36 || exit 1
+"$couplet" train two.npz --method softmax --labels 3 --steps 4 --every 4 --out softmax </dev/null >trained.txt 2>&1
+"$couplet" evaluate softmax two.npz --out tested </dev/null >evaluated.txt 2>&1
+for file in trained.txt evaluated.txt; do
+    expect_success "$file says what Brier is with two classes" grep -q "twice scikit-learn's brier_score_loss" $file
+done
+metrics() { # result.json, an object, one in it with metrics: their names and numbers
+    awk -v outer="$2" -v inner="$3" '$1 == outer && $2 == "{" { found = 1 } found && $1 == inner { inside = 1; next } inside && /"intervals"/ { exit } inside' "$1" | tr -d ' '
+}
+metrics softmax/result.json '"test":' '"selected":' >trained.metrics
+metrics tested/result.json '"metrics":' '"plain":' >evaluated.metrics
+expect_success "train and evaluate give a metric the same name and number" cmp trained.metrics evaluated.metrics
+expect_success "there are at least eight" test "$(wc -l <trained.metrics)" -ge 8
 finish
