@@ -103,7 +103,7 @@ mv "tr${escape}ained/result.json" kept.json && "$couplet" generate "tr${escape}a
 expect_success "no control character of a run's name reaches the terminal" sh -c "grep -q 'tr?ained is not finished' said && ! grep -q '$escape' said"
 
 quietly report trained evaluate-1 generate-1 impute-1 --out page.html
-for part in "how many of the images are in each bin" "the color is the share of the row" "images of uniform noise: lower is more probable" \
+for part in "how many of the images are in each bin" "as color its share of the row" "images of uniform noise: lower is more probable" \
     ": samples of p(x|c), one row per class" "The first chain of each class" "filled by the model, and as they are"; do
     expect_success "the report has the caption: $part" grep -q "$part" page.html
 done
