@@ -25,7 +25,7 @@ package_of() { # program.c
 }
 
 cp "$top/tests/golden/nifti_lps.nii.gz" "$work/volume.nii.gz" # for the program that reads one
-for page in docs/library.md docs/autodiff.md docs/models.md docs/networks.md docs/data.md; do
+for page in docs/library.md docs/autodiff.md docs/models.md docs/networks.md docs/recipes.md docs/data.md; do
     for name in $(programs_of "$top/$page"); do
         extract_short "$top/$page" "$name"
         printed "$top/$page" "$name" >"$work/$name.expected"
