@@ -343,6 +343,17 @@ static bool request_fits(cp_at at, const request *q) {
                      q->seeded ? "the result" : "loss");
 }
 
+bool cp_sweep_fits(cp_at at, const char *op, cp_tensor *of, cp_tensor *const *wrt, int n, cp_tensor **out) {
+    return request_fits(at, &(request){op, .of = of, .seed = of, .wrt = wrt, .n = n, .out = out, .seeded = true});
+}
+
+bool cp_rule_run(cp_at at, const char *op, int i, cp_tensor *g, cp_tensor **gin) {
+    int left = at.tape->read_count;
+    if (!reads_current(at, op, i, &left)) return false;
+    rule_call(at, at.tape->nodes[i], g, gin);
+    return true;
+}
+
 enum { EQUAL_STEPS = 100, PLACES = 16 }; /* PLACES: a sweep's place may be this many other sweeps apart */
 
 /* Warns once of a loop whose steps neither reset the tape nor use each other's nodes. */

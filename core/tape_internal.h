@@ -127,6 +127,11 @@ bool       cp_values_take(cp_at at, cp_tensor *t);                /* allocates i
 void       cp_values_release(cp_tape *tape, cp_tensor *t);        /* releases its values */
 void       cp_tensor_recycle(cp_tape *tape, cp_tensor *t);        /* of a sweep, when nothing refers to it any more */
 
+/* For products in forward mode (ops/products.c): the checks of a sweep of `op` from `of` for wrt, and the rule of node i alone, for the
+ * inputs that its `need` marks. false after cp_misuse. */
+bool cp_sweep_fits(cp_at at, const char *op, cp_tensor *of, cp_tensor *const *wrt, int n, cp_tensor **out);
+bool cp_rule_run(cp_at at, const char *op, int i, cp_tensor *g, cp_tensor **gin);
+
 /* A recorded sweep within a rule, over the nodes from `first` on: d sum(seed out) / d wrt[i] through these. */
 bool cp_sweep_from(cp_at at, int first, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads);
 

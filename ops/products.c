@@ -1,8 +1,10 @@
-/* Products with Jacobians and Hessians by two sweeps. */
+/* Products with Jacobians, forward along the record, and with Hessians, by two sweeps. */
 #include "ops/products.h"
 
-#include "core/op.h"
+#include "core/tape_internal.h"
 #include "ops/ops.h"
+
+#include <string.h>
 
 static bool directions_fit(cp_at at, const char *op, cp_tensor *const *wrt, cp_tensor *const *directions, int n) {
     if (n < 1 || !wrt || !directions) return cp_misuse(at, op, "wrt or directions is NULL, or n = %d is below 1", n);
@@ -31,16 +33,103 @@ static bool zeros(cp_at at, cp_tensor *const *like, int n, cp_tensor **out) {
     return true;
 }
 
-cp_tensor *(cp_jvp)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *const *directions, int n) {
-    if (!cp_check(at, "jvp", 1, &out) || !directions_fit(at, "jvp", wrt, directions, n)) return NULL;
-    cp_tensor  *still = cp_full(at, 0, out->shape), *product = NULL;
-    cp_tensor  *seed = still ? cp_variable(at, still->data, out->shape) : NULL; /* any seed works: J^T v is linear in it */
-    cp_tensor **backward = cp_tape_alloc(at, (size_t)n * sizeof *backward);
-    if (!seed || !backward || !cp_vjp_recorded(at, out, seed, wrt, n, backward)) return NULL;
-    cp_tensor *along = inner(at, backward, directions, n);
-    if (!along || (!along->tracked && !zeros(at, &seed, 1, &product))) return NULL;
-    return product || cp_grad(at, along, &seed, 1, &product) ? product : NULL;
+/* ---- forward mode ---- */
+
+/* Ops whose value at an index depends on the inputs' values at that index only, when shapes are the same. Their Jacobians are diagonal, so
+ * that the gradient rule, J^T g, is J u for g = u. */
+/* clang-format off */
+#define DIAGONAL(X)                                                                                          \
+    X(abs) X(accumulate) X(add) X(affine) X(clamp) X(cos) X(div) X(erf) X(exp) X(gate) X(gelu) X(gelu_tanh)  \
+    X(leaky_relu) X(log) X(log1p) X(maximum) X(minimum) X(mul) X(neg) X(pow) X(relu) X(rsqrt)                \
+    X(scale_shift) X(sigmoid) X(sin) X(softplus) X(sqrt) X(square) X(sub) X(swish) X(tanh) X(where)
+/* clang-format on */
+#define DECLARE(name) extern const cp_op cp_op_##name;
+DIAGONAL(DECLARE)
+
+static bool is_diagonal(const cp_node *node, int j) {
+#define POINTER(name) &cp_op_##name,
+    static const cp_op *const ops[] = {DIAGONAL(POINTER)};
+    bool                      found = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) found |= node->op == ops[i];
+    return found && cp_shape_same(node->in[j], node->out);
 }
+
+/* What a step u of input j adds to the result of node i. Otherwise by a double reverse of the op alone: its rule's result J^T v is linear in
+ * v, and the gradient of <J^T v, u> with respect to v is J u. The tape is paused. */
+static cp_tensor *along_input(cp_at at, int i, int j, cp_tensor *u, cp_jvp_ways *ways) {
+    cp_tape    *tape = at.tape;
+    cp_node    *node = tape->nodes[i];
+    cp_tensor **gin = cp_tape_alloc(at, (size_t)node->inputs * sizeof *gin), *product = NULL;
+    if (!gin) return NULL;
+    memset(gin, 0, (size_t)node->inputs * sizeof *gin);
+    for (int k = 0; k < node->inputs; k++) node->need[k] = k == j;
+    if (is_diagonal(node, j)) {
+        ways->dual++;
+        return cp_rule_run(at, "jvp", i, u, gin) ? gin[j] : NULL;
+    }
+    ways->reverse++;
+    cp_tensor *zeros = cp_full(at, 0, node->out->shape), *v = zeros ? cp_variable_of(at, zeros) : NULL;
+    if (!v) return NULL;
+    cp_tape_pause(tape, false);
+    bool       ok = cp_rule_run(at, "jvp", i, v, gin) && gin[j];
+    cp_tensor *sum = ok ? cp_sum(at, cp_mul(at, gin[j], cp_detach(at, u)), CP_ALL, false) : NULL;
+    cp_tape_pause(tape, true);
+    if (!sum || !sum->tracked) return sum ? zeros : NULL;
+    return cp_grad(at, sum, &v, 1, &product) ? product : NULL;
+}
+
+/* Steps of all values from those of wrt, in the order of the record, for the nodes that lead to out. NULL after cp_misuse. */
+static cp_tensor *step_of(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *const *directions, int n, cp_jvp_ways *ways) {
+    cp_tape    *tape = at.tape;
+    int         values = tape->value_count, nodes = tape->node_count;
+    cp_tensor **step = cp_tape_alloc(at, (size_t)values * sizeof *step);
+    bool       *leads = cp_tape_alloc(at, (size_t)values * sizeof *leads);
+    if (!step || !leads) return NULL;
+    memset(step, 0, (size_t)values * sizeof *step);
+    memset(leads, 0, (size_t)values * sizeof *leads);
+    leads[out->id] = true;
+    for (int i = nodes - 1; i >= 0; i--)
+        for (int j = 0; j < tape->nodes[i]->inputs; j++)
+            if (leads[tape->nodes[i]->out->id] && tape->nodes[i]->ids[j] >= 0) leads[tape->nodes[i]->ids[j]] = true;
+    for (int i = 0; i < n; i++) {
+        int id = cp_tape_find(tape, wrt[i]);
+        if (id >= 0 && id < values) step[id] = step[id] ? cp_add(at, step[id], directions[i]) : directions[i];
+    }
+    for (int i = 0; i < nodes; i++) {
+        const cp_node *node = tape->nodes[i];
+        for (int j = 0; j < node->inputs && leads[node->out->id]; j++) {
+            cp_tensor **sum = &step[node->out->id], *u = node->ids[j] >= 0 ? step[node->ids[j]] : NULL;
+            cp_tensor  *part = u ? along_input(at, i, j, u, ways) : NULL;
+            if (u && !part) return NULL;
+            if (part && !(*sum = *sum ? cp_add(at, *sum, part) : part)) return NULL;
+        }
+    }
+    cp_tensor *result = cp_full(at, 0, out->shape);
+    if (result && step[out->id] && result->size) memcpy(result->data, step[out->id]->data, result->size * sizeof *result->data);
+    return result;
+}
+
+cp_tensor *(cp_jvp)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *const *directions, int n) {
+    cp_jvp_ways ways;
+    return cp_jvp_counted(at, out, wrt, directions, n, &ways);
+}
+
+cp_tensor *(cp_jvp_counted)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *const *directions, int n,
+                            cp_jvp_ways *ways) {
+    if (!ways) return cp_refuse(at, "jvp", "ways is NULL");
+    *ways = (cp_jvp_ways){0};
+    if (!cp_check(at, "jvp", 1, &out) || !directions_fit(at, "jvp", wrt, directions, n)) return NULL;
+    cp_tensor **none = cp_tape_alloc(at, (size_t)n * sizeof *none);
+    if (!none || !cp_sweep_fits(at, "jvp", out, wrt, n, none)) return NULL;
+    bool          paused = cp_tape_pause(at.tape, true);
+    cp_loop_watch loop = at.tape->loop; /* the ops' own sweeps are no steps of a training loop */
+    cp_tensor    *product = step_of(at, out, wrt, directions, n, ways);
+    at.tape->loop = loop;
+    cp_tape_pause(at.tape, paused);
+    return product;
+}
+
+/* ---- Hessians ---- */
 
 bool(cp_hvp)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, cp_tensor *const *directions, int n, cp_tensor **products) {
     if (!products) return cp_misuse(at, "hvp", "products is NULL");

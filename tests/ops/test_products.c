@@ -37,6 +37,35 @@ static void a_jacobian_times_a_vector_weighs_its_columns(void) {
     expect_values(2, (double[]){32, 40}, cp_jvp(tape, out, &x, &u, 1));
 }
 
+static void ops_of_one_value_at_a_time_use_dual_numbers_and_others_a_double_reverse(void) {
+    cp_tensor  *x = vector(2, 3), *u = vector(10, 1), *w = cp_parameter_new(((cp_real[]){1, 2, 3, 4}), CP_SHAPE(2, 2));
+    cp_jvp_ways ways;
+    cp_tensor  *y = cp_add(tape, cp_square(tape, x), cp_mul(tape, x, x)); /* 2 x^2 */
+    expect_values(2, (double[]){80, 12}, cp_jvp_counted(tape, y, &x, &u, 1, &ways));
+    TEST_ASSERT_EQUAL_INT(5, ways.dual); /* both inputs of add and mul */
+    TEST_ASSERT_EQUAL_INT(0, ways.reverse);
+    int        length = cp_tape_length(tape);
+    cp_tensor *row = cp_matmul(tape, cp_reshape(tape, x, CP_SHAPE(1, 2)), w, 0);
+    expect_values(2, (double[]){13, 24}, cp_jvp_counted(tape, row, &x, &u, 1, &ways));
+    TEST_ASSERT_EQUAL_INT(0, ways.dual); /* and nothing of y, which does not lead to the result */
+    TEST_ASSERT_EQUAL_INT(2, ways.reverse);
+    TEST_ASSERT_GREATER_THAN(length, cp_tape_length(tape));
+    cp_tensor_fill(w, 1);
+    TEST_ASSERT_NULL(cp_jvp(tape, row, &x, &u, 1));
+    expect_error("jvp: the rule of matmul");
+    cp_tensor_free(w);
+}
+
+static void a_step_of_a_value_in_between_is_added_to_its_own(void) {
+    cp_tensor *x = vector(2, 3), *u = vector(1, 1), *y = cp_square(tape, x),
+              *out = cp_square(tape, y); /* dout = 2 y dy, dy = 2 x dx + u */
+    expect_values(2, (double[]){40, 126}, cp_jvp(tape, out, (cp_tensor *[]){x, y}, (cp_tensor *[]){u, u}, 2));
+    cp_tensor *same = cp_jvp(tape, x, &x, &u, 1);
+    expect_values(2, (double[]){1, 1}, same);
+    same->data[0] = 7;
+    TEST_ASSERT_TRUE(u->data[0] == 1 && !same->tracked);
+}
+
 static void the_seed_one_gives_the_gradient(void) {
     cp_tensor *x = vector(2, 3), *loss = cp_sum(tape, two_of(x), CP_ALL, false), *one = cp_scalar(tape, 1), *a, *b;
     TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &a) && cp_vjp(tape, loss, one, &x, 1, &b));
@@ -198,6 +227,8 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_vector_times_a_jacobian_weighs_its_rows);
     RUN_TEST(a_jacobian_times_a_vector_weighs_its_columns);
+    RUN_TEST(ops_of_one_value_at_a_time_use_dual_numbers_and_others_a_double_reverse);
+    RUN_TEST(a_step_of_a_value_in_between_is_added_to_its_own);
     RUN_TEST(the_seed_one_gives_the_gradient);
     RUN_TEST(a_seed_stays_as_it_was);
     RUN_TEST(a_parameter_can_be_a_seed);
