@@ -93,6 +93,13 @@ for folder in "$top"/docs/course/[0-9]*/; do
     expect_success "$chapter's page shows its pictures" pictures_shown
     expect_success "$chapter's solution is hidden at first" grep -q '^<details>' "$page"
 done
+for folder in "$top"/docs/course/projects/[0-9]*/; do
+    chapter=$(basename "$folder") number=p${chapter%%-*}
+    expect_success "project $chapter has its number and title" grep -q "^# Project ${number#p}\\. " "$folder/README.md"
+    expect 1 ", received " "$number"
+    expect 0 "all " "$number" --solution
+    expect_success "project $chapter's key.txt is that of its test" key_fits
+done
 engine=$top/docs/course/01-scalar-tape/engine.h
 expect_success "the engine of chapter 1 has at most 60 lines" test "$(wc -l <"$engine")" -le 60
 expect 2 "The chapters:"
@@ -120,6 +127,14 @@ solution 05 | sed 's/gin\[i\] = \(.*\);/gin[i] = cp_scale(at, \1, 1.01);/' >chea
 expect 1 "cp_gradcheck of the first order: expected 1, received 0" 5 cheat.c
 
 expect 2 "the loss did not fall" 4 --run moons
+
+# The slides: one for each row of a lecture and for each question, and nothing from outside.
+"$top/docs/course/slides" >slides.html
+rows=$(grep -c '^| *[0-9][0-9]* |' "$top/docs/course/teacher.md") questions=$(grep -c '^- \*[^*]' "$top/docs/course/teacher.md")
+expect_success "the slides have $rows rows" test "$(grep -c 'class="show"' slides.html)" -eq "$rows"
+expect_success "the slides have $questions questions, all with an answer" test "$(grep -c 'class="answer"' slides.html)" -eq "$questions"
+expect_success "the slides have pictures" test "$(grep -c 'src="data:image/svg+xml;base64' slides.html)" -ge 12
+expect_empty "the slides need nothing from outside" "$(grep -e '="https*:' -e 'src="[^d]' -e 'href=' slides.html)"
 
 # The result as JSON, and tests that students do not have.
 expect 1 '"right": 1,' 1 --json

@@ -3,7 +3,7 @@
 # # Argument: the top folder.
 . "$(dirname "$0")/report.sh"
 cd "$1" || exit 1
-pages="README.md CONTRIBUTING.md CHANGELOG.md $(echo docs/*.md docs/course/*.md docs/course/*/*.md)"
+pages="README.md CONTRIBUTING.md CHANGELOG.md $(echo docs/*.md docs/course/*.md docs/course/*/*.md docs/course/projects/*/*.md)"
 
 # Targets of the form [text](target) and ![text](target), except web addresses.
 broken_links() {
