@@ -398,9 +398,7 @@ static void put_json(const prediction *p, const char *out, cp_json_writer *w) {
     cp_json_put_string(w, "command", "predict");
     cp_json_put_string(w, "model", cp_argument(o, 0));
     cp_json_put_number(w, "temperature", p->trained->temperature);
-    cp_json_put_array(w, "inputs");
-    for (int i = 1; i < cp_argument_count(o); i++) cp_json_put_string(w, NULL, cp_argument(o, i));
-    cp_json_put_end(w);
+    cp_json_put_strings(w, "inputs", cp_arguments(o) + 1, (size_t)cp_argument_count(o) - 1);
     if (out) cp_json_put_string(w, "output", out);
     cp_json_put_integer(w, "n", p->blocks.inputs);
     cp_json_put_integer(w, "classes", p->table.classes);

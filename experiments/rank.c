@@ -2,6 +2,7 @@
 #include "experiments/kit/train/rank.h"
 #include "core/io/file.h"
 #include "experiments/commands.h"
+#include "experiments/kit/train/predictions.h"
 
 #include <stdlib.h>
 
@@ -23,18 +24,11 @@ typedef struct ranking {
     cp_images        *images;
 } ranking;
 
-static void print_class(const ranking *r, int class, FILE *file) {
-    if (r->images->class_names)
-        cp_csv_text(file, r->images->class_names[class]);
-    else
-        fprintf(file, "%d", class);
-}
-
 static void print_rows(const ranking *r, const cp_rank_row *rows, int count, FILE *file) {
     fprintf(file, "row,score,class,probability,entropy,margin%s\n", cp_run_model_generative(r->trained) ? ",density" : "");
     for (int i = 0; i < count; i++) {
         fprintf(file, "%d,%.9g,", rows[i].row, rows[i].score);
-        print_class(r, rows[i].best, file);
+        cp_csv_text(file, cp_class_text(r->images->class_names, "", rows[i].best).s);
         fprintf(file, ",%.9g,%.9g,%.9g", rows[i].p, rows[i].entropy, 1 - rows[i].margin);
         if (cp_run_model_generative(r->trained)) fprintf(file, ",%.9g", rows[i].density);
         fputc('\n', file);

@@ -198,9 +198,7 @@ static bool put_set(const cp_images *images, const char *path, const int *counts
         cp_json_put_integer(&w, "width", images->width);
         cp_json_put_integer(&w, "channels", images->channels);
     } else {
-        cp_json_put_array(&w, "shape");
-        for (int i = 0; i < images->set->shape.rank; i++) cp_json_put_integer(&w, NULL, images->set->shape.dims[i]);
-        cp_json_put_end(&w);
+        cp_json_put_integers(&w, "shape", images->set->shape.dims, (size_t)images->set->shape.rank);
     }
     cp_json_put_integer(&w, "classes", images->classes);
     if (images->class_names) cp_json_put_strings(&w, "class_names", images->class_names, (size_t)images->classes);

@@ -185,11 +185,8 @@ static void put_config(cp_json_writer *w, const cp_options *options, const cp_js
             !(found && !cp_json_get(cp_json_get(found, "options"), o->name) && has_default(options, o)))
             put_option(w, options, o, found);
     cp_json_put_end(w);
-    if (cp_argument_count(options) > 0) {
-        cp_json_put_array(w, "arguments");
-        for (int i = 0; i < cp_argument_count(options); i++) cp_json_put_string(w, NULL, cp_argument(options, i));
-        cp_json_put_end(w);
-    }
+    int arguments = cp_argument_count(options);
+    if (arguments > 0) cp_json_put_strings(w, "arguments", cp_arguments(options), (size_t)arguments);
     cp_json_put_end(w);
 }
 
