@@ -186,12 +186,13 @@ static const char *ends_of(const cp_report_run *run, const cp_report_picture *pi
 
 static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report_picture *picture, int number) {
     const char *caption = picture->figure ? picture->figure->config.caption : NULL;
-    cp_status   error = picture->error;
+    cp_status   error = {0};
     cp_svg_put(out, "<figure>\n");
     if (picture->figure && picture->figure->panels > 0)
         put_drawing(out, picture, number);
     else
         put_image(out, run, picture->name, caption, &error);
+    if (picture->error.message[0]) error = picture->error; /* the first */
     cp_svg_put(out, "<figcaption>");
     if (caption) {
         cp_svg_escape(out, caption);
