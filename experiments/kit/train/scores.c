@@ -149,16 +149,13 @@ static void draw_diagram(cp_figure *figure, const cp_measured *one) {
 }
 
 static void draw_confidence(cp_figure *figure, const cp_measured *one) {
-    double            left[CP_CALIBRATION_BINS], share[CP_CALIBRATION_BINS];
+    double            left[CP_CALIBRATION_BINS], count[CP_CALIBRATION_BINS];
     const cp_metrics *m = one->metrics;
-    for (int b = 0; b < CP_CALIBRATION_BINS; b++) {
-        left[b] = (double)b / CP_CALIBRATION_BINS;
-        share[b] = 100.0 * m->bins[b].count / m->n;
-    }
-    cp_panel *panel = cp_figure_panel(
-        figure, (cp_panel_config){.title = one->title, .x_label = "confidence", .y_label = "images, %", .x_max = 1});
+    for (int b = 0; b < CP_CALIBRATION_BINS; b++) left[b] = (double)b / CP_CALIBRATION_BINS, count[b] = m->bins[b].count;
+    cp_panel *panel =
+        cp_figure_panel(figure, (cp_panel_config){.title = one->title, .x_label = "confidence", .y_label = "images", .x_max = 1});
     cp_panel_spans(panel, (cp_style){.color = 0, .opacity = 0.6}, CP_CALIBRATION_BINS, left, 1.0 / CP_CALIBRATION_BINS, NULL,
-                   share);
+                   count);
     cp_panel_vertical(panel, (cp_style){.color = 1, .dash = CP_DASHED, .label = "mean confidence of all"}, m->mean_confidence);
     cp_panel_vertical(panel, (cp_style){.color = 2, .dash = CP_SOLID, .label = "accuracy of all"}, m->of[CP_ACCURACY].value);
 }
