@@ -41,12 +41,12 @@ typedef struct cp_op {
     unsigned constants;        /* inputs that get no gradient: CP_KEEPS_IN(i) | ... */
     bool     kinked;           /* not smooth everywhere: second derivatives are valid only away from the kinks */
 
-    /* For display (cp_tape_html): the gradient rule as a formula and as a sentence, or NULL. */
+    /* For display (cp_tape_html): the gradient rule as a formula and as a sentence, or NULL. The page puts names and numbers into the
+     * formulas, and computes with those of elementwise ops, whose inputs are a, b and c. */
     const char *rule;       /* "a: g b; b: g a", with g for the gradient at out */
     const char *words;      /* "Each factor gets the incoming gradient times the other factor." */
     const char *numbers[2]; /* the names of the cp_real values at attr, as the formulas use them: "slope" */
-    void (*attributes)(struct cp_json_writer *w,
-                       const cp_node         *node); /* writes what else is at attr, as members: "labels": [0, 2] */
+    void (*attributes)(struct cp_json_writer *w, const cp_node *node); /* writes what else attr has, as members: "labels": [0, 2] */
 
     /* In an ONNX file: the operator of the same value, such as "Mul", of elementwise ops (core/export.c has the rest of the notation),
      * or a function that writes the node (core/export.h). Neither: a computation with this op cannot be exported. */

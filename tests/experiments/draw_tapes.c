@@ -34,6 +34,59 @@ static cp_tensor *tangle(cp_tape *tape, cp_tensor *x) {
     return cp_sum(tape, y[TANGLED - 1], CP_ALL, false);
 }
 
+/* Values with the names that formulas have for inputs, results and gradients. */
+static cp_tensor *names(cp_tape *tape, cp_tensor *g) {
+    cp_tensor *b = variable(tape, (cp_real[]){3}, CP_SCALAR, "b"), *out = cp_mul(tape, g, b), *a = cp_exp(tape, out),
+              *e = cp_div(tape, a, b);
+    out->name = "out", a->name = "a", e->name = "e";
+    return e;
+}
+
+/* Every op that the page computes with, on four numbers. */
+static cp_tensor *ops(cp_tape *tape, cp_tensor *x) {
+    cp_tensor *w = variable(tape, (cp_real[]){(cp_real)0.3, (cp_real)-0.7, (cp_real)1.1, (cp_real)0.2}, CP_SHAPE(2, 2), "w");
+    cp_tensor *row = variable(tape, (cp_real[]){(cp_real)0.4, (cp_real)-1.3}, CP_SHAPE(2), "row"),
+              *p = cp_affine(tape, cp_square(tape, x), 2, (cp_real)0.5);
+    cp_tensor *one[] = {cp_neg(tape, x),
+                        cp_log1p(tape, p),
+                        cp_sqrt(tape, p),
+                        cp_rsqrt(tape, p),
+                        cp_abs(tape, x),
+                        cp_relu(tape, x),
+                        cp_softplus(tape, x),
+                        cp_sin(tape, x),
+                        cp_cos(tape, x),
+                        cp_erf(tape, x),
+                        cp_exp(tape, x),
+                        cp_log(tape, p),
+                        cp_tanh(tape, x),
+                        cp_sigmoid(tape, x),
+                        cp_swish(tape, x),
+                        cp_pow(tape, p, (cp_real)1.5),
+                        cp_leaky_relu(tape, x, (cp_real)0.1),
+                        cp_clamp(tape, x, (cp_real)-0.6, 1),
+                        cp_sub(tape, x, row),
+                        cp_div(tape, row, p),
+                        cp_minimum(tape, x, row),
+                        cp_maximum(tape, x, w),
+                        cp_where(tape, cp_greater(tape, x, row), w, x),
+                        cp_gate(tape, w, x, (cp_real)0.3),
+                        cp_scale(tape, x, 3),
+                        cp_affine(tape, x, 1, 2),
+                        cp_softmax(tape, x, 0),
+                        cp_log_softmax(tape, x, 1),
+                        cp_matmul(tape, x, w, CP_TRANSPOSE_A),
+                        cp_matmul(tape, w, x, CP_TRANSPOSE_B),
+                        cp_matmul(tape, x, w, CP_TRANSPOSE_A | CP_TRANSPOSE_B),
+                        cp_matmul(tape, cp_reshape(tape, x, CP_SHAPE(2, 1, 2)), cp_reshape(tape, w, CP_SHAPE(1, 2, 2)), 0),
+                        cp_broadcast_to(tape, cp_max(tape, x, CP_AXES(0), true), CP_SHAPE(2, 2)),
+                        cp_broadcast_to(tape, cp_logsumexp(tape, x, CP_AXES(1), true), CP_SHAPE(2, 2))};
+    cp_tensor *total = cp_cross_entropy(tape, cp_mul(tape, x, w), (cp_labels){(int[]){1, 0}, 2});
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++)
+        total = cp_add(tape, total, cp_mean(tape, cp_mul(tape, one[i], w), CP_ALL, false));
+    return total;
+}
+
 int main(int count, char **words) {
     if (count != 2) return 2;
     cp_tape   *tape = cp_tape_new();
@@ -51,6 +104,12 @@ int main(int count, char **words) {
     cp_exp(tape, variable(tape, many, CP_SHAPE(3), "aside"));
     y = cp_add(tape, cp_sum(tape, cp_square(tape, x), CP_ALL, false), cp_sum(tape, none, CP_ALL, false));
     write_page(tape, words[1], "strange", cp_add(tape, y, cp_sum(tape, noise, CP_ALL, false)), x);
+
+    x = variable(tape, (cp_real[]){(cp_real)0.5}, CP_SCALAR, "g");
+    write_page(tape, words[1], "names", names(tape, x), x);
+
+    x = variable(tape, (cp_real[]){(cp_real)0.5, (cp_real)-1.25, (cp_real)0.8, (cp_real)-0.3}, CP_SHAPE(2, 2), "x");
+    write_page(tape, words[1], "ops", ops(tape, x), x);
 
     x = variable(tape, (cp_real[]){7}, CP_SCALAR, "alone");
     write_page(tape, words[1], "alone", x, x);

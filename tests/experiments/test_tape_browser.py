@@ -258,6 +258,12 @@ def look_at_numbers(page):
     page.open(address_of("chain") + "#step=11")
     lines = page.ask(FORMULAS)
     check("names cannot be taken for the formula's", lines == ["a = %3 + b = 0.75 + (\u22120.25) = 0.5", "%3: g = 0.7269", "b: g = 0.7269"], lines)
+    page.open(address_of("names"))
+    lines = page.ask("[SEED + 1, SEED + 2, SEED + 3].map(s => (go(s), [...document.querySelectorAll('.formula')].map(e => e.textContent)))")
+    check("nor names such as a, g, e and out", lines == [
+        ["e = a / b = 4.482 / 3 = 1.494", "a: g / b = 1 / 3 = 0.3333", "b: \u2212g \u00d7 e / b = \u22121 \u00d7 1.494 / 3 = \u22120.498"],
+        ["a = exp(out) = exp(1.5) = 4.482", "out: g \u00d7 a = 0.3333 \u00d7 4.482 = 1.494"],
+        ["out = g \u00d7 b = 0.5 \u00d7 3 = 1.5", "g: \u2202out \u00d7 b = 1.494 \u00d7 3 = 4.482", "b: \u2202out \u00d7 g = 1.494 \u00d7 0.5 = 0.7469"]], lines)
     page.open(address_of("chain") + "#step=10")
     shown = page.ask("[...document.querySelectorAll('#step figcaption')].map(e => e.textContent)")
     check("the value that a rule reads is shown", "h () the result" in shown, shown)
@@ -392,7 +398,7 @@ def look_at_refusal(page, name, reason):
 
 
 SIZES = ("chain", "fan-out", "broadcast", "perceptron", "conv-block", "gaussian-head", "second-order", "wrn", "wrn-sampler", "wrn-penalty", "strange")
-LIVE = ("chain", "fan-out", "broadcast", "perceptron", "gaussian-head", "second-order")
+LIVE = ("chain", "fan-out", "broadcast", "perceptron", "gaussian-head", "second-order", "names", "ops")
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(pictures or folder)

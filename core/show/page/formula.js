@@ -1,7 +1,23 @@
 /* Formulas of ops as the library writes them, such as "-g out / b", "1/(1 + e^-a)" or "a > 0 ? g : slope g": parsed, printed with names or
  * with numbers, and evaluated. A formula that is only a description, such as "sum over axes", gives null. */
 
+/* By its series, and for large arguments by a continued fraction. */
+function erf(x) {
+  let sum = x, part = x;
+  if (Math.abs(x) > 3) {
+    let fraction = x;
+    for (let k = 40; k > 0; k--) fraction = x + k / 2 / fraction;
+    return Math.sign(x) - Math.exp(-x * x) / fraction / Math.sqrt(Math.PI);
+  }
+  for (let k = 1; k < 60; k++) sum += (part *= -x * x / k) / (2 * k + 1);
+  return 2 / Math.sqrt(Math.PI) * sum;
+}
+
+const CONSTANTS = {e: Math.E, pi: Math.PI};
+
 const FUNCTIONS = {
+  erf,
+  sqrt: Math.sqrt,
   tanh: Math.tanh,
   ln: Math.log,
   sigmoid: x => 1 / (1 + Math.exp(-x)),
@@ -106,7 +122,7 @@ function parseFormula(text) {
 }
 
 function namesIn(tree, found = new Set()) {
-  if (tree.kind === "name" && tree.name !== "e") found.add(tree.name);
+  if (tree.kind === "name" && !Object.hasOwn(CONSTANTS, tree.name)) found.add(tree.name);
   for (const part of tree.parts ?? []) namesIn(part, found);
   if (tree.kind === "let") found.delete(tree.name);
   return found;
@@ -121,7 +137,7 @@ function evaluate(tree, value) {
   const part = i => evaluate(tree.parts[i], value);
   switch (tree.kind) {
   case "number": return Number(tree.text);
-  case "name": return tree.name === "e" ? Math.E : value(tree.name);
+  case "name": return CONSTANTS[tree.name] ?? value(tree.name);
   case "(": return part(0);
   case "|": return Math.abs(part(0));
   case "negative": return -part(0);
@@ -146,7 +162,7 @@ function printFormula(tree, show, first = true) {
   switch (tree.kind) {
   case "number": return [tree.text];
   case "name": {
-    const piece = tree.name === "e" ? "e" : show(tree.name);
+    const piece = Object.hasOwn(CONSTANTS, tree.name) ? tree.name : show(tree.name);
     return !first && /^[-\u2212]/.test(piece.textContent ?? piece) ? ["(", piece, ")"] : [piece];
   }
   case "(": return ["(", ...part(0, true), ")"];

@@ -98,7 +98,8 @@ function numbersText(terms, figures) {
   const more = terms.length - shown.length;
   const only = terms.length === 1 && terms[0].tree.kind === "name" && Object.values(terms[0].cells)[0];
   if (Array.isArray(only) && only[0] === "g") return `g${figures("g").dims.length ? cellText("", figures("g").dims, only[1]) : ""} = ${shown[0]}`;
-  return shown.map((text, i) => i && /^\u2212/.test(text) ? `(${text})` : text).join(" + ") + (more ? ` + \u2026 (${more} more)` : "");
+  const joined = shown.map((text, i) => !i ? text : /^\u2212[^+\u2212?]*$/.test(text) ? ` \u2212 ${text.slice(1)}` : ` + ${/^\u2212/.test(text) ? `(${text})` : text}`);
+  return joined.join("") + (more ? ` + \u2026 (${more} more)` : "");
 }
 
 /* The picture that a key of cells.js stands for. */
