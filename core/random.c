@@ -111,13 +111,12 @@ uint32_t cp_rng_u32(cp_rng *rng) {
 
 uint64_t cp_rng_below(cp_rng *rng, uint64_t n) {
     if (n == 0) return 0;
-    uint64_t surplus = (0 - n) % n; /* 2^64 modulo n: that many values would be too frequent */
     uint64_t value;
     do {
         uint32_t w[2];
         take_words(rng, w, 2);
         value = join(w[0], w[1]);
-    } while (value < surplus);
+    } while (value < n && value < (0 - n) % n); /* 2^64 modulo n: that many values would be too frequent */
     return value % n;
 }
 
