@@ -275,10 +275,9 @@ static bool write_result(comparison *c) {
         cp_json_put_end(&w);
     }
     cp_json_put_end(&w);
-    cp_table *differences = differences_table(c, &w);
-    cp_table_conclude(cp_measured_table(c->count, measured, cp_images_splits[c->split]), &w, "table", file);
+    cp_table_conclude(differences_table(c, &w), &w, "table", file);
     if (file) fputc('\n', file);
-    cp_table_conclude(differences, &w, "differences_table", file);
+    cp_table_conclude(cp_measured_table(c->count, measured, cp_images_splits[c->split]), &w, "runs_table", file);
     put_notes(c, &w, file);
     cp_json_put_end(&w);
     free(measured);
