@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 2000, FIELDS = 5, PRINTED = 3, TEXT = 60000 };
+/* PRINTED: differences of a check; CHECKS: checks that are printed with theirs */
+enum { LINE = 2000, FIELDS = 5, PRINTED = 3, CHECKS = 5, TEXT = 60000 };
 
 /* One line: its kind (part, check, value, note or end) and its fields. */
 typedef struct line {
@@ -39,7 +40,7 @@ static bool is(const line *l, const char *kind) {
 /* ---- the result ---- */
 
 static bool json, ended_early, earlier_failed; /* earlier_failed: in a part before this one, whose failures come first */
-static int  right, of, part_right, part_of, missing, listed;
+static int  right, of, part_right, part_of, missing, listed, failed;  /* failed: checks that were reached, of this part */
 static char part[LINE], first_missing[LINE], said[TEXT], parts[TEXT]; /* said: the failures, in
  * text those of the first part that has any; parts: the result of each part */
 
@@ -71,7 +72,7 @@ static const char *number(double x) { /* JSON has no NaN */
 
 static void say_wrong(const char *check, const char *place, double expected, double received) {
     static char text[4 * LINE];
-    if (earlier_failed && !json) return;
+    if ((earlier_failed || failed >= CHECKS) && !json) return;
     if (json)
         snprintf(text, sizeof text, "%s\n    {\"check\": %s, \"place\": %s, \"expected\": %s, \"received\": %s}",
                  listed++ ? "," : "", quoted(check), quoted(place), number(expected), number(received));
@@ -81,7 +82,7 @@ static void say_wrong(const char *check, const char *place, double expected, dou
 }
 
 static void say_line(const char *text) {
-    if (!json && !earlier_failed) add_text(said, text), add_text(said, "\n");
+    if (!json && !earlier_failed && failed < CHECKS) add_text(said, text), add_text(said, "\n");
 }
 
 static void part_end(void) {
@@ -91,7 +92,12 @@ static void part_end(void) {
         snprintf(text, sizeof text, form, json && *parts ? "," : "", json ? quoted(part) : part, part_right, part_of);
         add_text(parts, text);
     }
+    if (!json && !earlier_failed && failed > CHECKS) {
+        snprintf(text, sizeof text, "and %d more checks\n", failed - CHECKS);
+        add_text(said, text);
+    }
     earlier_failed = earlier_failed || part_right < part_of;
+    failed = 0;
     part_right = part_of = 0;
 }
 
@@ -128,7 +134,7 @@ static void compare_check(FILE *keys, FILE *reports, bool reached) {
     for (; reached && more_report && (is(&report, "value") || is(&report, "note")); next_report(reports))
         if (wrong && is(&report, "note")) snprintf(text, sizeof text, "  %s", report.field[1]), say_line(text);
     if (!reached && !missing++) snprintf(first_missing, sizeof first_missing, "%s", check);
-    of++, part_of++;
+    of++, part_of++, failed += reached && wrong;
     right += reached && !wrong, part_right += reached && !wrong;
 }
 
