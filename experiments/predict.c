@@ -41,11 +41,12 @@ enum { SPLIT_AUTO, SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLIT_ALL };
 
 /* Inputs of one shape and type. */
 typedef struct input_block {
-    cp_npy      npy; /* images have their channels last */
-    cp_inputs   inputs;
-    int        *lengths; /* of sequences, or NULL */
-    char      **files;   /* (inputs.count): of pictures, a path each; NULL: the rows of an array, in `name` */
-    const char *name;    /* the argument */
+    cp_npy       npy; /* images have their channels last */
+    cp_inputs    inputs;
+    int         *lengths; /* of sequences, or NULL */
+    char       **files;   /* (inputs.count): of pictures, a path each; NULL: the rows of an array, in `name` */
+    const char  *name;    /* the argument */
+    cp_predicted found;
 } input_block;
 
 typedef struct input_blocks {
@@ -69,6 +70,7 @@ static void input_blocks_free(input_blocks *blocks) {
         free(block->files);
         free(block->lengths);
         cp_npy_free(&block->npy);
+        cp_predicted_free(&block->found);
     }
     free(blocks->at);
     *blocks = (input_blocks){0};
@@ -335,7 +337,6 @@ typedef struct prediction {
     const cp_options    *options;
     cp_run_model        *trained;
     input_blocks         blocks;
-    cp_predicted        *found; /* (blocks) */
     cp_prediction_lines *lines; /* (blocks) */
     cp_prediction_table  table;
     int                 *histogram;      /* (classes) */
@@ -345,7 +346,7 @@ typedef struct prediction {
 
 static bool predict_block(prediction *p, int b, cp_status *status) {
     input_block  *block = &p->blocks.at[b];
-    cp_predicted *found = &p->found[b];
+    cp_predicted *found = &block->found;
     block->inputs.batch = (int)cp_option_int(p->options, "batch");
     if (!cp_model_predict(p->trained->model, &block->inputs, found, status)) return false;
     if (*found->warning.message) cp_complain(p->options, "warning: %s", found->warning.message);
@@ -355,11 +356,12 @@ static bool predict_block(prediction *p, int b, cp_status *status) {
 
 /* Adds up the confidences of a block, before which there are `done` others. */
 static double count_block(prediction *p, int b, int done) {
-    double sum = 0;
-    if (p->found[b].bad && !p->bad) p->first_bad = done + p->found[b].first_bad;
-    p->bad += p->found[b].bad;
+    const cp_predicted *found = &p->blocks.at[b].found;
+    double              sum = 0;
+    if (found->bad && !p->bad) p->first_bad = done + found->first_bad;
+    p->bad += found->bad;
     for (int i = 0; i < p->lines[b].n; i++) {
-        const double *row = p->found[b].posterior + (size_t)i * (size_t)p->table.classes;
+        const double *row = found->posterior + (size_t)i * (size_t)p->table.classes;
         int           best = cp_prediction_next(row, p->table.classes, -1);
         if (best >= 0) p->histogram[best]++, sum += row[best];
     }
@@ -371,10 +373,9 @@ static bool predict(prediction *p, cp_status *status) {
     size_t          count = (size_t)p->blocks.count;
     int             top = (int)cp_option_int(p->options, "top"), classes = model->config.classes, done = 0;
     double          sum = 0;
-    p->found = calloc(count, sizeof *p->found);
     p->lines = calloc(count, sizeof *p->lines);
     p->histogram = calloc((size_t)classes, sizeof *p->histogram);
-    if (!p->found || !p->lines || !p->histogram) return cp_fail(status, "not enough memory for the predictions");
+    if (!p->lines || !p->histogram) return cp_fail(status, "not enough memory for the predictions");
     p->table = (cp_prediction_table){.lines = p->lines,
                                      .count = p->blocks.count,
                                      .classes = classes,
@@ -415,7 +416,7 @@ static bool write_npy(const prediction *p, const char *out, cp_status *status) {
     float *values = malloc(((size_t)p->blocks.inputs * classes + 1) * sizeof *values);
     if (!values) return cp_fail(status, "not enough memory for %s", out);
     for (int b = 0; b < p->blocks.count; b++)
-        for (size_t i = 0; i < (size_t)p->lines[b].n * classes; i++) values[done++] = (float)p->found[b].posterior[i];
+        for (size_t i = 0; i < (size_t)p->lines[b].n * classes; i++) values[done++] = (float)p->lines[b].posterior[i];
     bool ok = cp_npy_write(out, CP_F32, 2, (int64_t[]){p->blocks.inputs, p->table.classes}, values, status);
     free(values);
     return ok;
@@ -489,8 +490,7 @@ static int run(const cp_options *o) {
     cp_status  status = {0};
     prediction p = {.options = o};
     work(&p, &status);
-    for (int b = 0; p.found && b < p.blocks.count; b++) cp_predicted_free(&p.found[b]);
-    free(p.found), free(p.lines), free(p.histogram);
+    free(p.lines), free(p.histogram);
     input_blocks_free(&p.blocks);
     cp_run_model_free(p.trained);
     return cp_exit_code(o, &status);
