@@ -167,7 +167,7 @@ CONTRAST = """(() => {
 
 # Texts of the pictures that lie on each other, or outside their box.
 OVERLAPS = """(() => {
-    const bad = [], boxes = [...document.querySelectorAll("#graph svg text, #curve svg text")].filter(e => e.textContent).map(e => [e, e.getBoundingClientRect()]);
+    const bad = [], boxes = [...document.querySelectorAll("#graph svg text, #graph svg image[href], #curve svg text")].filter(e => e.textContent || e.matches("image")).map(e => [e, e.getBoundingClientRect()]);
     boxes.forEach(([e, a], i) => boxes.slice(i + 1).forEach(([f, b]) => {
         if (e.ownerSVGElement === f.ownerSVGElement && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2) bad.push([e.textContent, f.textContent]);
     }));
@@ -180,7 +180,8 @@ OVERLAPS = """(() => {
 # The steps of the sweep that need scrolling; the page as a whole must not scroll either.
 SCROLLS = """(() => {
     const panel = page("panel"), bad = document.documentElement.scrollHeight > innerHeight ? ["page"] : [];
-    for (let s = SEED; s < END; s++) { go(s); if (panel.scrollHeight > panel.clientHeight) bad.push(s); }
+    for (let s = SEED; s < END; s++) { go(s); 
+        if (panel.scrollHeight > panel.clientHeight || [...panel.querySelectorAll(".numbers")].some(e => e.scrollWidth > e.clientWidth)) bad.push(s); }
     return bad; })()"""
 
 # Elements that are wider than the window, outside of frames that scroll.

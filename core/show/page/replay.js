@@ -182,9 +182,12 @@ function paintScope(box, seen, s) {
 
 function paintValue(id, box, seen, s) {
   const value = values[id], there = s > id, gradient = seen.get(id);
-  const address = there ? thumbnailOf(value.picture) : "", room = Math.floor((box.wide - (address ? 50 : 18)) / 7.3);
-  box.number.textContent = minus(there ? shortText(value.picture, room) : shapeText(value.picture.dims));
-  box.g.textContent = gradient ? minus(`∂ ${shortText(gradient, room - 2)}`) : "";
+  const roomBeside = margin => Math.floor((box.wide - margin) / 7.3), texts = room => [
+    minus(there ? shortText(value.picture, room) : shapeText(value.picture.dims)), gradient ? minus(`∂ ${shortText(gradient, room - 2)}`) : ""
+  ];
+  let address = there ? thumbnailOf(value.picture) : "", room = roomBeside(address ? 50 : 18);
+  if (address && texts(room).some(text => text.length > room)) [address, room] = ["", roomBeside(18)]; /* no room for a picture */
+  [box.number.textContent, box.g.textContent] = texts(room);
   if (address) box.image.setAttribute("href", address);
   else box.image.removeAttribute("href");
 }
@@ -308,11 +311,12 @@ const FITS = [1.3, 1, 0.8, 0.64, 0.5, 0.4, 0.35, 0.28, 0.22];
 
 /* Makes the pictures of a step, and then its text, smaller until it needs no scrolling. There is no limit in a narrow window. */
 function fitPanel() {
-  const panel = page("panel"), canvases = [...panel.querySelectorAll("canvas")], narrow = innerWidth <= 900;
+  const panel = page("panel"), canvases = [...panel.querySelectorAll("canvas")], tables = [...panel.querySelectorAll(".numbers")],
+        narrow = innerWidth <= 900;
   const fits = level => {
     panel.dataset.fit = level;
     for (const canvas of canvases) scaleCanvas(canvas, FITS[level]);
-    return panel.scrollHeight <= panel.clientHeight;
+    return panel.scrollHeight <= panel.clientHeight && tables.every(table => table.scrollWidth <= table.clientWidth);
   };
   if (fits(narrow ? 1 : 0) || narrow) return;
   let low = 1, high = FITS.length - 1;
