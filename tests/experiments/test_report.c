@@ -392,6 +392,19 @@ static void a_single_run_has_the_first_table_too(void) {
     free(text);
 }
 
+static void tables_are_folded_where_figures_need_the_room(void) {
+    static const char result[] = "{\"table\":{\"columns\":[\"a\"],\"rows\":[]},\"differences\":{\"columns\":[\"b\"],\"rows\":[]}}";
+    make_run(result);
+    for (int drawn_too = 0; drawn_too < 2; drawn_too++) {
+        if (drawn_too) free(drawn(cp_figure_new((cp_figure_config){.title = "t"})));
+        char *text = report_text();
+        TEST_ASSERT_EQUAL_INT(2, markup_count(text, "<table>"));
+        TEST_ASSERT_EQUAL_INT(drawn_too, markup_count(text, "<summary>Table: differences</summary>"));
+        TEST_ASSERT_EQUAL_INT(0, markup_count(text, "<summary>Table: a</summary>"));
+        free(text);
+    }
+}
+
 static void long_lists_of_results_are_cut_with_a_note(void) {
     char result[4000] = "{", name[40];
     for (int i = 0; i < 30; i++) {
@@ -429,6 +442,7 @@ int main(void) {
     RUN_TEST(damaged_and_unfinished_runs_are_reported_and_not_dropped);
     RUN_TEST(the_first_table_has_a_row_per_run_with_measures_and_intervals);
     RUN_TEST(a_single_run_has_the_first_table_too);
+    RUN_TEST(tables_are_folded_where_figures_need_the_room);
     RUN_TEST(long_lists_of_results_are_cut_with_a_note);
     return UNITY_END();
 }

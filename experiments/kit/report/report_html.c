@@ -405,7 +405,8 @@ void cp_html_run(cp_bytes *out, const cp_report_run *run, int number, bool title
     if (!cp_json_get(run->result, "table")) put_methods(out, cp_json_get(run->result, "methods"));
     for (const cp_json *table = run->result ? run->result->first : NULL; table; table = table->next)
         if (cp_json_get(table, "columns") && cp_json_get(table, "rows"))
-            (table->key && (merits || strcmp(table->key, "table") != 0) ? put_folded_table : put_table)(out, table);
+            (table->key && (merits || (run->picture_count && strcmp(table->key, "table") != 0)) ? put_folded_table
+                                                                                                : put_table)(out, table);
     for (int i = 0; i < run->picture_count; i++) put_picture(out, run, &run->pictures[i], number);
     if (run->config) put_file(out, run, "config.json");
     if (run->result) put_file(out, run, "result.json");
