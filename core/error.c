@@ -6,24 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* `kind` is "" or "warning: ". */
-static void print(const cp_error *error, const char *kind) {
+/* The default handlers: kind is "", and the program ends, or "warning: ". */
+static void print(const cp_error *error, void *kind) {
     if (error->file) {
-        fprintf(stderr, "couplet: %s%s: %s (%s:%d)\n", kind, error->op, error->message, error->file, error->line);
+        fprintf(stderr, "couplet: %s%s: %s (%s:%d)\n", (char *)kind, error->op, error->message, error->file, error->line);
     } else {
-        fprintf(stderr, "couplet: %s%s: %s\n", kind, error->op, error->message);
+        fprintf(stderr, "couplet: %s%s: %s\n", (char *)kind, error->op, error->message);
     }
-}
-
-static void print_error(const cp_error *error, void *user) {
-    (void)user;
-    print(error, "");
-    exit(2);
-}
-
-static void print_warning(const cp_error *error, void *user) {
-    (void)user;
-    print(error, "warning: ");
+    if (!*(char *)kind) exit(2);
 }
 
 typedef struct installed {
@@ -31,14 +21,12 @@ typedef struct installed {
     void       *user;
 } installed;
 
-static installed on_error = {print_error, NULL}, on_warning = {print_warning, NULL};
+static installed on_error = {print, ""}, on_warning = {print, "warning: "};
 
-void cp_error_handler(cp_error_fn handler, void *user) {
-    on_error = handler ? (installed){handler, user} : (installed){print_error, NULL};
-}
+void cp_error_handler(cp_error_fn handler, void *user) { on_error = handler ? (installed){handler, user} : (installed){print, ""}; }
 
 void cp_warning_handler(cp_error_fn handler, void *user) {
-    on_warning = handler ? (installed){handler, user} : (installed){print_warning, NULL};
+    on_warning = handler ? (installed){handler, user} : (installed){print, "warning: "};
 }
 
 static void report(const installed *handler, cp_at at, const char *op, const char *format, va_list args) {

@@ -72,8 +72,7 @@ typedef struct cp_status {
     bool           old; /* internal: the message is of an earlier call */
 } cp_status;
 
-/* The beginning of an operation: a message that is there is replaced by the first error from now on. Functions with a status do this
- * themselves, so that one status may serve several calls. */
+/* The beginning of an operation, which functions with a status note themselves: the first error from now on replaces a message. */
 static inline void cp_status_begin(cp_status *status) {
     if (status) status->old = true;
 }

@@ -1,6 +1,5 @@
-/* Segments that are computed again in the sweep, so that the values inside them need memory only while their gradients are computed.
- *
- * A segment runs on a tape of its own, which is reset afterwards: once for its result, and once more when its rule runs. In a sweep that is
+/* Segments that are computed again in the sweep, so that the values inside them need memory only while their gradients are computed. A
+ * segment runs on a tape of its own, which is reset afterwards: once for its result, and once more when its rule runs. In a sweep that is
  * recorded it runs on the tape itself, because gradients of gradients need its values: then no memory is saved. */
 #include "core/tape_internal.h"
 

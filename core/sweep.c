@@ -350,7 +350,7 @@ bool cp_sweep_fits(cp_at at, const char *op, cp_tensor *of, cp_tensor *const *wr
 bool cp_rule_run(cp_at at, const char *op, int i, cp_tensor *g, cp_tensor **gin) {
     int left = at.tape->read_count;
     if (!reads_current(at, op, i, &left)) return false;
-    rule_call(at, at.tape->nodes[i], g, gin);
+    if (g) rule_call(at, at.tape->nodes[i], g, gin);
     return true;
 }
 

@@ -127,8 +127,7 @@ bool       cp_values_take(cp_at at, cp_tensor *t);                /* allocates i
 void       cp_values_release(cp_tape *tape, cp_tensor *t);        /* releases its values */
 void       cp_tensor_recycle(cp_tape *tape, cp_tensor *t);        /* of a sweep, when nothing refers to it any more */
 
-/* For products in forward mode (ops/products.c): the checks of a sweep of `op` from `of` for wrt, and the rule of node i alone, for the
- * inputs that its `need` marks. false after cp_misuse. */
+/* For forward mode: the checks of a sweep of `op` from `of`, and the rule of node i alone (g NULL: its checks) for the inputs in `need`. */
 bool cp_sweep_fits(cp_at at, const char *op, cp_tensor *of, cp_tensor *const *wrt, int n, cp_tensor **out);
 bool cp_rule_run(cp_at at, const char *op, int i, cp_tensor *g, cp_tensor **gin);
 

@@ -34,7 +34,7 @@ bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *p
 bool cp_params_read(cp_params *params, const char *path, cp_status *status);
 bool cp_params_save(const cp_params *params, const char *path, cp_status *status);
 
-/* What a partial load did with each entry of the set, and with each further tensor of the file. */
+/* What became of each entry of the set, and of each further tensor of the file, in a partial load. */
 typedef enum cp_match {
     CP_MATCH_LOADED,
     CP_MATCH_MISSING, /* the file has no tensor of this name: the entry keeps its values */
@@ -52,8 +52,7 @@ typedef struct cp_load_report {
     } * lines;
 } cp_load_report;
 
-/* Loads the entries whose names and shapes the file has, such as a backbone below a new head. report may be NULL; free it otherwise. A file
- * that cannot be read, or from which nothing matches, is an error that changes nothing. */
+/* Loads the entries whose names and shapes the file has; if there are none, that is an error. report may be NULL; free it otherwise. */
 bool cp_params_load_some(cp_params *params, const char *path, cp_load_report *report, cp_status *status);
 void cp_load_report_print(FILE *file, const cp_load_report *report); /* the counts, and the lines that were not loaded */
 void cp_load_report_free(cp_load_report *report);

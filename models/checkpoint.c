@@ -243,7 +243,6 @@ char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *statu
 /* ---- models in files of their own ---- */
 
 bool cp_model_save(cp_model *model, const char *path, cp_status *status) {
-    cp_status_begin(status);
     if (!model) return cp_fail(status, "%s: the model is NULL", path ? path : "model_save");
     return cp_checkpoint_save(&(cp_checkpoint){.model = model}, path, status);
 }

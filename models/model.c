@@ -197,6 +197,7 @@ static cp_json *words_read(const cp_kind *kind, char *words, const char *name, c
 
 static bool read_part(cp_model_config *config, cp_kind_of of, const char *words, const cp_shape *input, const char *name,
                       cp_status *status) {
+    cp_status_begin(status);
     bool   net = of == CP_OF_NETS;
     size_t length = strcspn(words, ":");
     char  *copy = strdup(words);
@@ -217,12 +218,10 @@ static bool read_part(cp_model_config *config, cp_kind_of of, const char *words,
 }
 
 bool cp_model_config_net(cp_model_config *config, const char *words, cp_shape input, const char *name, cp_status *status) {
-    cp_status_begin(status);
     return read_part(config, CP_OF_NETS, words, &input, name, status);
 }
 
 bool cp_model_config_head(cp_model_config *config, const char *words, const char *name, cp_status *status) {
-    cp_status_begin(status);
     return read_part(config, CP_OF_HEADS, words, NULL, name, status);
 }
 

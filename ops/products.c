@@ -44,36 +44,57 @@ static bool zeros(cp_at at, cp_tensor *const *like, int n, cp_tensor **out) {
     X(scale_shift) X(sigmoid) X(sin) X(softplus) X(sqrt) X(square) X(sub) X(swish) X(tanh) X(where)
 /* clang-format on */
 #define DECLARE(name) extern const cp_op cp_op_##name;
+#define POINTER(name) &cp_op_##name,
 DIAGONAL(DECLARE)
+extern const cp_op cp_op_conv2d, cp_op_matmul, cp_op_reshape;
 
 static bool is_diagonal(const cp_node *node, int j) {
-#define POINTER(name) &cp_op_##name,
     static const cp_op *const ops[] = {DIAGONAL(POINTER)};
     bool                      found = false;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) found |= node->op == ops[i];
     return found && cp_shape_same(node->in[j], node->out);
 }
 
-/* What a step u of input j adds to the result of node i. Otherwise by a double reverse of the op alone: its rule's result J^T v is linear in
- * v, and the gradient of <J^T v, u> with respect to v is J u. The tape is paused. */
+/* Ops that are linear in each input, given u in the place of input j. NULL: another op. */
+static cp_tensor *linear(cp_at at, const cp_node *node, int j, cp_tensor *u) {
+    cp_tensor *a = j ? node->in[0] : u, *b = j ? u : node->in[node->inputs > 1];
+    if (node->op == &cp_op_matmul) return cp_matmul(at, a, b, *(const unsigned *)node->attr);
+    if (node->op == &cp_op_conv2d && j < 2) return cp_conv2d(at, a, b, NULL, *(const cp_conv2d_config *)node->attr);
+    return node->op == &cp_op_reshape ? cp_reshape(at, u, node->out->shape) : NULL;
+}
+
+/* The rule of a diagonal op, whose tensors besides the result are released. */
+static cp_tensor *diagonal(cp_at at, int i, int j, cp_tensor *u, cp_tensor **gin) {
+    cp_tape *tape = at.tape;
+    tape->collecting = true;
+    cp_rule_run(at, "jvp", i, u, gin);
+    tape->collecting = false;
+    for (cp_tensor *t = tape->made; t; t = t->next_made) {
+        t->holds = -1;
+        if (gin[j] && t != gin[j] && t != gin[j]->base) cp_values_release(tape, t);
+    }
+    tape->made = NULL;
+    return gin[j];
+}
+
+/* What a step u of input j adds to the result of node i. For other ops by a double reverse of the op alone: its rule's result J^T v is linear
+ * in v, and the gradient of <J^T v, u> with respect to v is J u. The tape is paused. */
 static cp_tensor *along_input(cp_at at, int i, int j, cp_tensor *u, cp_jvp_ways *ways) {
-    cp_tape    *tape = at.tape;
-    cp_node    *node = tape->nodes[i];
-    cp_tensor **gin = cp_tape_alloc(at, (size_t)node->inputs * sizeof *gin), *product = NULL;
+    cp_node    *node = at.tape->nodes[i];
+    cp_tensor **gin = cp_tape_alloc(at, (size_t)node->inputs * sizeof *gin), *product;
     if (!gin) return NULL;
     memset(gin, 0, (size_t)node->inputs * sizeof *gin);
     for (int k = 0; k < node->inputs; k++) node->need[k] = k == j;
-    if (is_diagonal(node, j)) {
-        ways->dual++;
-        return cp_rule_run(at, "jvp", i, u, gin) ? gin[j] : NULL;
-    }
-    ways->reverse++;
+    if (!cp_rule_run(at, "jvp", i, NULL, NULL)) return NULL;
+    bool dual = (product = linear(at, node, j, u)) || is_diagonal(node, j);
+    *(dual ? &ways->dual : &ways->reverse) += 1;
+    if (dual) return product ? product : diagonal(at, i, j, u, gin);
     cp_tensor *zeros = cp_full(at, 0, node->out->shape), *v = zeros ? cp_variable_of(at, zeros) : NULL;
     if (!v) return NULL;
-    cp_tape_pause(tape, false);
-    bool       ok = cp_rule_run(at, "jvp", i, v, gin) && gin[j];
-    cp_tensor *sum = ok ? cp_sum(at, cp_mul(at, gin[j], cp_detach(at, u)), CP_ALL, false) : NULL;
-    cp_tape_pause(tape, true);
+    cp_tape_pause(at.tape, false);
+    cp_rule_run(at, "jvp", i, v, gin);
+    cp_tensor *sum = gin[j] ? cp_sum(at, cp_mul(at, gin[j], cp_detach(at, u)), CP_ALL, false) : NULL;
+    cp_tape_pause(at.tape, true);
     if (!sum || !sum->tracked) return sum ? zeros : NULL;
     return cp_grad(at, sum, &v, 1, &product) ? product : NULL;
 }
@@ -110,8 +131,7 @@ static cp_tensor *step_of(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_te
 }
 
 cp_tensor *(cp_jvp)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *const *directions, int n) {
-    cp_jvp_ways ways;
-    return cp_jvp_counted(at, out, wrt, directions, n, &ways);
+    return cp_jvp_counted(at, out, wrt, directions, n, &(cp_jvp_ways){0});
 }
 
 cp_tensor *(cp_jvp_counted)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *const *directions, int n,

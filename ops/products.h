@@ -10,8 +10,8 @@
  * vector times the Jacobian. NULL (after the error handler) on misuse. */
 cp_tensor *cp_jvp(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *const *directions, int n);
 
-/* The same, and how many inputs of ops went which way: as dual numbers, for ops of one value at a time (tanh, mul of the same shape), or by a
- * double reverse of the op alone, for all others (matmul, sum). A double reverse leaves a few nodes on the tape until its reset. */
+/* The same, and how many inputs of ops went which way: as dual numbers, for ops of one value at a time (tanh, mul of the same shape), matmul,
+ * conv2d and reshape, or by a double reverse of the op alone, for all others (sum), which leaves a few nodes on the tape until its reset. */
 typedef struct cp_jvp_ways {
     int dual, reverse;
 } cp_jvp_ways;

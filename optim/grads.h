@@ -16,7 +16,7 @@ bool cp_backward(cp_at at, cp_tensor *loss, cp_params *params);
  *         cp_tape_reset(tape);
  *     }
  *     cp_optim_step(optim);
- * After misuse the sums are what they were. */
+ * After misuse the sums are unchanged. */
 bool cp_backward_add(cp_at at, cp_tensor *loss, cp_params *params);
 void cp_grads_clear(cp_params *params); /* all gradients to NULL */
 

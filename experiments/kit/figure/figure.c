@@ -120,8 +120,7 @@ cp_series *cp_series_add_data(cp_panel *p, const cp_mark *mark, cp_style style, 
 }
 
 void cp_series_set_grid(cp_panel *p, cp_series *s, const cp_grid *grid) {
-    if (!grid) cp_misuse((cp_at){0}, "panel", "%s: the grid is NULL", s->mark->name);
-    if (!grid) return;
+    if (!grid && !cp_misuse((cp_at){0}, "panel", "%s: the grid is NULL", s->mark->name)) return;
     s->grid = *grid;
     s->grid.values = cp_figure_copy_numbers(p->figure, grid->values, grid->nx * grid->ny);
     if (!s->grid.values) s->grid.nx = s->grid.ny = 0;
