@@ -183,7 +183,7 @@ static void put_split(cp_json_writer *w, const cp_images *images, int split, con
     cp_json_put_end(w);
 }
 
-static bool put_set(const cp_images *images, const char *path, const int *counts, const cp_check *check, cp_status *status) {
+static bool put_set(const cp_images *images, const char *path, const int *counts, const cp_set_check *check, cp_status *status) {
     cp_json_writer w = {.pretty = true};
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "data");
@@ -315,7 +315,7 @@ static void print_pixels(const cp_images *images) {
     cp_table_conclude(table, NULL, NULL, stdout);
 }
 
-static void print_set(const cp_images *images, const int *counts, const cp_check *check) {
+static void print_set(const cp_images *images, const int *counts, const cp_set_check *check) {
     const int *d = images->set->shape.dims;
     if (images->set->shape.rank == 1) printf("%s: a table of %d features, %d classes\n", images->name, d[0], images->classes);
     if (images->set->shape.rank == 2)
@@ -335,9 +335,9 @@ static void print_set(const cp_images *images, const int *counts, const cp_check
 }
 
 static bool show_images(const cp_images *images, const char *path, bool json, cp_status *status) {
-    cp_check check;
-    bool     ok = cp_images_check(images, &check, status);
-    int     *counts = malloc((size_t)(CP_IMAGES_SPLITS * images->classes) * sizeof *counts); /* (splits, classes) */
+    cp_set_check check;
+    bool         ok = cp_images_check(images, &check, status);
+    int         *counts = malloc((size_t)(CP_IMAGES_SPLITS * images->classes) * sizeof *counts); /* (splits, classes) */
     if (!counts) return cp_fail(status, "not enough memory for %d classes", images->classes);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_split_class_counts(&images->set->splits[s], counts + s * images->classes);
     cp_images_check_classes(images, &check);

@@ -334,8 +334,8 @@ static void print_counts(const cp_import *m) {
 
 /* Of the file that was written, as `couplet data` shows them; a table with missing values cannot be loaded. */
 static void print_warnings(const char *file) {
-    cp_check   check = {.count = 0};
-    cp_images *images = cp_images_load_any(file, NULL);
+    cp_set_check check = {.count = 0};
+    cp_images   *images = cp_images_load_any(file, NULL);
     if (images && cp_images_check(images, &check, NULL)) cp_images_check_classes(images, &check);
     for (int i = 0; i < check.count; i++) fprintf(stderr, "warning: %s\n", check.lines[i]);
     cp_images_free(images);

@@ -200,7 +200,7 @@ static void images_of_unknown_patients_are_not_those_of_one(void) {
 }
 
 static void patients_and_copies_in_two_splits_are_found(void) {
-    cp_check check;
+    cp_set_check check;
     begin();
     memcpy(pixels[9], pixels[1], 4), memcpy(pixels[8], pixels[1], 4);
     add_images("train_images", 0, 4), add_others(), add_numbers("train_labels", 4, (int32_t[]){0, 1, 0, 1});
@@ -216,7 +216,7 @@ static void patients_and_copies_in_two_splits_are_found(void) {
 
 /* Also when the first of them are in the training split. */
 static void what_is_in_all_splits_is_found_in_every_two(void) {
-    cp_check check;
+    cp_set_check check;
     begin();
     memcpy(pixels[9], pixels[1], 4), memcpy(pixels[6], pixels[1], 4);
     add_images("train_images", 0, 4), add_others(), add_numbers("train_labels", 4, (int32_t[]){0, 1, 0, 1});
@@ -230,7 +230,7 @@ static void what_is_in_all_splits_is_found_in_every_two(void) {
 }
 
 static void a_sound_set_gives_no_warning(void) {
-    cp_check check;
+    cp_set_check check;
     begin();
     add_images("train_images", 0, 4), add_others(), add_numbers("train_labels", 4, (int32_t[]){0, 1, 0, 1});
     loads(false);
@@ -240,9 +240,9 @@ static void a_sound_set_gives_no_warning(void) {
 }
 
 static void rare_and_missing_classes_and_splits_are_found(void) {
-    cp_check check = {.count = 0};
-    int32_t  labels[12] = {1};
-    uint8_t  many[12][4];
+    cp_set_check check = {.count = 0};
+    int32_t      labels[12] = {1};
+    uint8_t      many[12][4];
     memset(many, 3, sizeof many);
     begin();
     cp_npz_writer_add(file, "train_images", CP_U8, 3, (int64_t[]){12, 2, 2}, many);

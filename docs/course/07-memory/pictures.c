@@ -1,8 +1,7 @@
 /* Draws the memory of a tape over the ops of a forward pass and its sweep, for a chain of 64 links: all at once, and with
  * checkpoints as in the exercise. Each op notes the memory when it runs, and its rule does the same. */
 #include <core/op.h>
-#include <couplet.h>
-#include <experiments/kit/figure/figure.h>
+#include <couplet-kit.h>
 #include <math.h>
 #include <string.h>
 

@@ -32,7 +32,7 @@ int *cp_copies_find(const void *const *rows, size_t width, int count) {
     return first;
 }
 
-static char *add_line(cp_check *check) { return check->lines[check->count++]; }
+static char *add_line(cp_set_check *check) { return check->lines[check->count++]; }
 
 /* ---- two splits ---- */
 
@@ -53,7 +53,7 @@ static cp_shown_text name_of(const char *const *names, int number) {
 }
 
 /* Adds a line when rows of split b are also in split a, or patients. */
-static bool compare(const cp_images *images, int a, int b, bool patients, const void **rows, cp_check *check) {
+static bool compare(const cp_images *images, int a, int b, bool patients, const void **rows, cp_set_check *check) {
     size_t width = patients ? sizeof(int) : images->set->values * cp_dtype_size(images->set->dtype);
     int    begin = list_rows(images, a, patients, width, rows), count = list_rows(images, b, patients, width, rows + begin);
     int    copies = 0, shared = 0, example = 0, *first = begin && count ? cp_copies_find(rows, width, begin + count) : NULL;
@@ -76,12 +76,12 @@ static bool compare(const cp_images *images, int a, int b, bool patients, const 
     return ok;
 }
 
-bool cp_images_check(const cp_images *images, cp_check *check, cp_status *status) {
+bool cp_images_check(const cp_images *images, cp_set_check *check, cp_status *status) {
     size_t total = 1;
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) total += (size_t)images->set->splits[s].count;
     const void **rows = malloc(total * sizeof *rows);
     bool         ok = rows != NULL;
-    *check = (cp_check){.count = 0};
+    *check = (cp_set_check){.count = 0};
     for (int kind = 1; kind >= 0; kind--) /* patients first */
         for (int a = 0; a < CP_IMAGES_SPLITS; a++)
             for (int b = a + 1; b < CP_IMAGES_SPLITS; b++) ok = ok && compare(images, a, b, kind, rows, check);
@@ -91,7 +91,7 @@ bool cp_images_check(const cp_images *images, cp_check *check, cp_status *status
 
 /* ---- classes and splits ---- */
 
-void cp_images_check_classes(const cp_images *images, cp_check *check) {
+void cp_images_check_classes(const cp_images *images, cp_set_check *check) {
     enum { RARE = 10 };
     const cp_split *splits = images->set->splits;
     int             rarest = 0, largest = 0, *counts = calloc((size_t)images->classes + 1, sizeof *counts);

@@ -288,8 +288,8 @@ static bool check_given(const cp_options *o, const cp_images *images, cp_status 
 
 /* What a user should know about the data before the training. */
 static void warn(const cp_options *o, const cp_images *images, const cp_trainer_config *c) {
-    cp_check check;
-    int     *counts = calloc((size_t)images->classes, sizeof *counts);
+    cp_set_check check;
+    int         *counts = calloc((size_t)images->classes, sizeof *counts);
     if (counts) cp_split_class_counts(&images->set->splits[CP_IMAGES_TRAIN], counts);
     for (int i = 0; counts && !c->labeled_rows && i < images->classes; i++)
         if (counts[i] < c->labels)
