@@ -51,7 +51,7 @@ static bool take_quoted(reader *r, const char **cell) {
     return cp_damaged(r->status, "%.300s, line %zu: a cell begins with a quote that is never closed", r->name, line);
 }
 
-/* Cuts out the next cell; `*last` tells that it ends its row. */
+/* Cuts out the next cell; `*last` is set if it ends its row. */
 static bool take_cell(reader *r, const char **cell, bool *last) {
     while (is_blank(*r->at) && *r->at != r->separator) r->at++;
     char *stop = r->at;
@@ -93,7 +93,7 @@ static bool take_row(reader *r) {
     while (!last) {
         const char *cell;
         if (!take_cell(r, &cell, &last)) return false;
-        if (csv->rows == 0) { /* the first row tells how many columns there are */
+        if (csv->rows == 0) { /* the first row sets the number of columns */
             const char **more = realloc(csv->cells, (count + 1) * sizeof *more);
             if (!more) return cp_fail(r->status, "%.300s: not enough memory for its columns", r->name);
             csv->cells = more;

@@ -17,7 +17,7 @@ typedef struct cp_picture {
     void *pixels;        /* (height, width, channels), rows from the top */
 } cp_picture;
 
-/* From the bytes of a PNG, PGM or PPM file, told apart by their first bytes; `name` is what messages call the file. False, with the
+/* From the bytes of a PNG, PGM or PPM file, distinguished by their first bytes; `name` is what messages call the file. False, with the
  * offset and what was expected, for damaged files, files of other kinds, and pictures of more than CP_PICTURE_MAX bytes; *picture is
  * {0} then.
  *

@@ -109,7 +109,7 @@ bool cp_points_measure(cp_evaluation *e, cp_tape *tape, cp_status *status) {
                                     .scores = one->scores,
                                     .marked = one->marked,
                                     .groups = s->groups,
-                                    .resamples = s->classes == 2 ? 0 : -1, /* bands of many curves could not be told apart */
+                                    .resamples = s->classes == 2 ? 0 : -1, /* bands of many curves cannot be distinguished */
                                     .seed = seed};
         ok = cp_ranking_measure(&one->ranking, status);
         if (!ok || !at) continue;
@@ -145,7 +145,7 @@ static void draw_point(cp_panel *panel, int color, double x, double y) {
 }
 
 bool cp_points_draw(const cp_evaluation *e, cp_status *status) {
-    enum { MAX = 8 }; /* more lines could not be told apart */
+    enum { MAX = 8 }; /* more lines cannot be distinguished */
     static const char *const orders[CP_ABSTENTIONS] = {"by confidence", "by density"};
     const bool               at = cp_option_text(e->options, "at");
     int                      classes = e->scores.classes;
