@@ -362,6 +362,7 @@ static void sizes_beyond_64_bits_are_refused(void) {
     refuses("vox_offset, where the values begin, is ");
     cp_put_le64(file + 168, UINT64_MAX);
     refuses("vox_offset, where the values begin, is -1");
+    if (sizeof(size_t) < 8) return; /* the next shape is too large there already */
     cp_put_le64(file + 168, (1ull << 61) - 1), cp_put_le64(file + 24, (1ull << 60) - 1), cp_put_le64(file + 32, 1),
         cp_put_le64(file + 40, 2);
     TEST_ASSERT_FALSE(parse(SIZE_2, false));
@@ -388,9 +389,9 @@ static void wrong_offsets_are_refused(void) {
 /* The shape is compared with the number of bytes before memory is allocated. */
 static void a_zip_bomb_is_refused_by_its_size(void) {
     make();
-    for (size_t i = 1; i < 4; i++) put16(DIM + 2 * i, 10000);
+    for (size_t i = 1; i < 4; i++) put16(DIM + 2 * i, 500);
     TEST_ASSERT_FALSE(parse(SIZE_1, true));
-    says(&status, "compressed bytes cannot hold the 2000000000352 that the header's shape (10000, 10000, 10000) of int16 needs");
+    says(&status, "compressed bytes cannot hold the 250000352 that the header's shape (500, 500, 500) of int16 needs");
 }
 
 static void damage_after_the_header_is_also_found(void) {
