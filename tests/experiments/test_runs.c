@@ -18,8 +18,13 @@ static cp_runs  *runs;
 static bool      no_locks;
 static char      printed[4096];
 
-/* Simulates a file system without locks if the test asks for it. The C library has the function under two names. */
-int __real_fcntl64(int file, int command, void *argument);
+/* Simulates a file system without locks if the test asks for it. glibc has the function under two names. */
+#ifdef __GLIBC__
+#define REAL __real_fcntl64
+#else
+#define REAL __real_fcntl
+#endif
+int REAL(int file, int command, void *argument);
 int __wrap_fcntl(int file, int command, void *argument);
 int __wrap_fcntl64(int file, int command, void *argument);
 
@@ -28,7 +33,7 @@ int __wrap_fcntl64(int file, int command, void *argument) {
         errno = ENOLCK;
         return -1;
     }
-    return __real_fcntl64(file, command, argument);
+    return REAL(file, command, argument);
 }
 
 int __wrap_fcntl(int file, int command, void *argument) { return __wrap_fcntl64(file, command, argument); }
