@@ -91,7 +91,8 @@ const cp_command cp_command_tape = {
     .purpose = "make a page that replays how a gradient is computed, op by op and rule by rule",
     .arguments = "[DEMO]",
     .details = "The page needs a browser and nothing else. It steps forward through the record of a computation, then back through "
-               "the gradient rules. --list lists the demos; for your own tapes use cp_tape_html.",
+               "the gradient rules. It can ask you to predict the gradients, and compute with numbers that you edit. --list lists "
+               "the demos; for your own tapes use cp_tape_html.",
     .example = "chain --out chain.html",
     .options = options,
     .without = "seed|quiet|json",

@@ -341,8 +341,13 @@ def look_at_predicting(page, name):
         if not (hidden and "predict" in told and wrong.startswith("0 of") and stays and shown):
             trouble.append((step, hidden, told, wrong, stays, shown))
     check(f"{name}: every step hides its numbers, rejects wrong ones and accepts right ones", not trouble, trouble)
-    page.ask(f"predictSet(true), go({first}), page('show-answer').click()")
+    page.ask(f"predictSet(true), go({first}), document.querySelector('.question input').focus()")
+    page.press("ArrowRight")
+    check(f"{name}: keys in a field do not move", page.ask("now") == first, page.ask("now"))
+    page.ask("page('show-answer').click()")
     check(f"{name}: Show gives the answer", page.ask("!predicting(now) && document.querySelector('.verdict').textContent") == "Shown without an answer.")
+    page.press("ArrowRight")
+    check(f"{name}: and the right arrow goes on", page.ask("now") == first + 1, page.ask("now"))
     page.press("p")
     check(f"{name}: and off", page.ask("predict.on") is False and not page.errors, page.errors)
 

@@ -76,7 +76,7 @@ function reveal(step, score) {
   predict.done.set(step, score);
   paint(step);
   paintScore();
-  page("tab-panel").focus();
+  page("panel").focus({preventScroll: true}); /* so that the arrow keys go on */
 }
 
 function answerText(step) {

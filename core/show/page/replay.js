@@ -423,7 +423,6 @@ function tabChoose(name) {
   for (const tab of TABS) {
     page(tab).hidden = tab !== name;
     page(`tab-${tab}`).setAttribute("aria-selected", String(tab === name));
-    page(`tab-${tab}`).tabIndex = tab === name ? 0 : -1;
   }
   if (name === "live") livePanel();
   if (now >= 0) {
@@ -433,18 +432,7 @@ function tabChoose(name) {
   }
 }
 
-for (const [i, tab] of TABS.entries()) {
-  page(`tab-${tab}`).addEventListener("click", () => tabChoose(tab));
-  page(`tab-${tab}`).addEventListener("keydown", event => {
-    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const next = TABS[(i + by + TABS.length) % TABS.length];
-    tabChoose(next);
-    page(`tab-${next}`).focus();
-  });
-}
+for (const tab of TABS) page(`tab-${tab}`).addEventListener("click", () => tabChoose(tab));
 
 /* Large text, only graph and step: for a projector. */
 function present(on) {
