@@ -19,27 +19,27 @@ typedef struct work {
     bool                 failed;
 } work;
 
-static void draw(const cp_resampling *r, int groups, size_t resample, double *times) {
+static void draw(const cp_resampling *r, int groups, size_t resample, int *drawn) {
     cp_rng rng = cp_rng_named(r->seed, "bootstrap");
     rng.position = (uint64_t)resample << 33;
-    memset(times, 0, (size_t)groups * sizeof *times);
-    for (int i = 0; i < groups; i++) times[cp_rng_below(&rng, (uint64_t)groups)]++;
+    memset(drawn, 0, (size_t)groups * sizeof *drawn);
+    for (int i = 0; i < groups; i++) drawn[cp_rng_below(&rng, (uint64_t)groups)]++;
 }
 
 static void resample_some(void *context, size_t begin, size_t end) {
     work                *w = context;
     const cp_resampling *r = w->r;
-    double *drawn = malloc((size_t)w->groups * sizeof *drawn), *times = w->group ? malloc((size_t)r->n * sizeof *times) : drawn;
-    double *values = malloc((r->values + r->scratch + 1) * sizeof *values);
-    bool    ok = drawn && times && values;
+    int                 *drawn = malloc((size_t)w->groups * sizeof *drawn);
+    double              *values = malloc((r->values + r->scratch + (size_t)r->n) * sizeof *values);
+    double              *scratch = values ? values + r->values : NULL, *times = values ? scratch + r->scratch : NULL;
+    bool                 ok = drawn && values;
     if (!ok) __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
     for (size_t resample = begin; ok && resample < end; resample++) {
         draw(r, w->groups, resample, drawn);
-        for (int i = 0; w->group && i < r->n; i++) times[i] = drawn[w->group[i]];
-        r->measure(r->context, times, values + r->values, values);
+        for (int i = 0; i < r->n; i++) times[i] = drawn[w->group ? w->group[i] : i];
+        r->measure(r->context, times, scratch, values);
         for (size_t k = 0; k < r->values; k++) w->all[k * w->resamples + resample] = values[k];
     }
-    if (times != drawn) free(times);
     free(drawn), free(values);
 }
 
