@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SIZE = 1 << 12, LINKS = 64, EVERY = 8, MAX = 400 };
+enum { SIZE = 1 << 14, LINKS = 64, EVERY = 8, MAX = 400 };
 
 static double moments[MAX], tensors[MAX];
 static int    noted, saved; /* saved: the tensors that the checkpoints keep outside of the tape */
