@@ -143,9 +143,9 @@ echo 'int x' >cheat.c
 expect 2 '"does not compile"' 1 cheat.c --json
 expect 2 "there is no hidden/01-scalar-tape/test.c" 1 --solution --tests hidden
 mkdir -p hidden/01-scalar-tape
-sed 's/expect_power("x^2 at -3", -3, 2, 9, -6)/expect_power("x^4 at 2", 2, 4, 16, 32)/' "$top/docs/course/01-scalar-tape/test.c" >hidden/01-scalar-tape/test.c
+sed 's|"x / y at 6 and 3", 6, 3, 2, 1.0 / 3, -2.0 / 3|"x / y at 8 and 2", 8, 2, 4, 0.5, -2|' "$top/docs/course/01-scalar-tape/test.c" >hidden/01-scalar-tape/test.c
 expect 2 "key.txt; --key makes it" 1 --solution --tests hidden
 "$top/docs/course/check" 1 --solution --tests hidden --key >hidden/01-scalar-tape/key.txt
 expect 0 "all 19 right" 1 --solution --tests hidden
-expect 1 "x^4 at 2: value: expected 16, received 4" 1 --tests hidden
+expect 1 "x / y at 8 and 2: value: expected 4, received 0" 1 --tests hidden
 finish
