@@ -236,22 +236,27 @@ static cp_table *differences_table(const comparison *c, cp_json_writer *w) {
 
 static void put_notes(const comparison *c, cp_json_writer *w, FILE *file) {
     const cp_images *images = c->of[0].images;
-    bool             two = c->of[0].metrics->classes == 2;
+    const char      *delong = c->of[0].metrics->classes == 2 ? "DeLong's for the AUC, " : "";
+    int              tests = 0;
+    for (int k = 0; k < (c->count - 1) * COMPARED; k++) tests += !isnan(c->differences[k].p);
     cp_json_put_array(w, "notes");
     cp_note_put(w, file,
                 "All runs are compared with %s on the same %d images of %s, %s, %s split, by the softmax, each scaled by its own "
                 "temperature.",
                 c->of[0].trained->name, c->rows->count, images->name, cp_images_origin(images), cp_images_splits[c->split]);
-    cp_note_put(w, file, "Differences have paired bootstrap intervals of 95 %%%s%s.%s", c->patients ? ", taken over " : "",
-                c->patients ? cp_patients_of(c->of[0].metrics).s : "", cp_patients_few(c->of[0].metrics));
-    if (c->patients)
-        cp_note_put(
-            w, file,
-            "All p-values are from the bootstrap over patients: the tests of McNemar and DeLong take images for independent.");
+    if (c->patients && c->of[0].metrics->groups == 1)
+        cp_note_put(w, file, "One patient gives no intervals and no p-values.");
     else
+        cp_note_put(w, file, "Differences have paired bootstrap intervals of 95 %%%s%s.%s", c->patients ? ", taken over " : "",
+                    c->patients ? cp_patients_of(c->of[0].metrics).s : "", cp_patients_few(c->of[0].metrics));
+    if (tests && c->patients)
+        cp_note_put(w, file,
+                    "All p-values are from the bootstrap over patients: the tests of McNemar and DeLong take images for "
+                    "independent.");
+    else if (tests)
         cp_note_put(w, file, "The p-values are two-sided: McNemar's exact test for the accuracy, %sthe bootstrap for the others.",
-                    two ? "DeLong's for the AUC, " : "");
-    cp_note_put(w, file, "Holm's correction is over the %d tests of this table.", (c->count - 1) * COMPARED);
+                    delong);
+    if (tests) cp_note_put(w, file, "Holm's correction is over the %d tests of this table.", tests);
     for (int i = 0; i < c->count; i++) cp_run_model_note(c->of[i].trained, w, file);
     if (*images->warning.message) cp_note_put(w, file, "Warning: %s.", images->warning.message);
     cp_json_put_end(w);
@@ -334,12 +339,10 @@ const cp_command cp_command_compare = {
     .arguments = "RUN RUN... [DATA]",
     .details =
         "Each RUN is the folder of a model trained by couplet train, or a model's file; all are compared with the first. DATA is "
-        "an npz "
-        "file or phantom; without it, the runs must have been trained on the same set, or on sets with the same rows in the split. "
-        "The result has the differences with paired bootstrap intervals, over patients if the set names them; p-values by "
-        "McNemar's test for "
-        "the accuracy, DeLong's for the AUC of two classes, and the bootstrap for the others; and Holm's correction for their "
-        "number.",
+        "an npz file or phantom; without it, the runs must have been trained on the same set, or on sets with the same rows in the "
+        "split. The result has the differences with paired bootstrap intervals, over patients if the set names them; p-values by "
+        "McNemar's test for the accuracy, DeLong's for the AUC of two classes, and the bootstrap for the others; and Holm's "
+        "correction for their number.",
     .example = "runs/softmax runs/hybrid --out runs/compared --report",
     .options = options,
     .run = run_compare,

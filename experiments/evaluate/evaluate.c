@@ -422,12 +422,12 @@ const cp_command cp_command_evaluate = {
     .purpose = "measure a trained model on a set of images, with figures and predictions",
     .arguments = "RUN|MODEL.safetensors DATA",
     .details =
-        "RUN is the folder of a model trained by couplet train, whose selected weights are used. DATA is an npz file in "
+        "RUN is the folder of a model trained by couplet train; --weights chooses its weights. DATA is an npz file in "
         "MedMNIST's layout, of which only the split to be measured must exist, or phantom. Images are scaled as those of the "
         "training, whatever their file contains. The new run has the reliability diagram, the confusion matrix, ROC, "
         "precision-recall and risk-coverage curves, the histogram of energies and, as predictions.csv, what couplet predict "
-        "writes: for each image its number, its class, the "
-        "probability of each class and its energy. For MedMNIST's sets there is also the file that their evaluator reads.",
+        "writes: for each image its number, its class, the probability of each class and its energy. For MedMNIST's sets there is "
+        "also the file that their evaluator reads.",
     .example = "runs/pneumonia pneumoniamnist.npz --ood breastmnist.npz --out runs/pneumonia-test",
     .options = options,
     .run = run_evaluate,

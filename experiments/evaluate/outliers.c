@@ -50,6 +50,7 @@ bool cp_outliers_open(cp_evaluation *e, cp_status *status) {
     if (!e->outliers || !e->outliers_md5 || !words) ok = no_memory(status);
     for (char *path = ok ? strtok_r(words, ",", &rest) : NULL; ok && path; path = strtok_r(NULL, ",", &rest))
         ok = open_set(e, path, status);
+    if (ok && list && !e->outlier_count) ok = cp_fail(status, "--ood %.100s names no set", list);
     for (int i = 0; ok && copies && i < CP_CORRUPTIONS * CP_STRENGTHS; i++) {
         cp_outlier_set *s = &e->outliers[e->outlier_count++];
         s->corruption = (cp_corruption)(i / CP_STRENGTHS), s->strength = i % CP_STRENGTHS + 1, s->n = e->rows->count;
@@ -293,11 +294,9 @@ void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file
     cp_note_put(
         w, file,
         "Outliers: the %d images of %s (%s) against other sets. AUROC is the probability that an image of %s has the higher "
-        "score than an outlier: 1 separates them, 0.5 is chance, below 0.5 the score takes the outliers for the more usual. AUPR "
-        "in and out: "
+        "score than an outlier: 1 separates them, 0.5 is chance, below 0.5 outliers have the higher scores. AUPR in and out: "
         "average precision of finding the images, and of finding the outliers, which depends on their numbers; FPR: the share of "
-        "outliers "
-        "that pass when 95 %% of the images do.",
+        "outliers that pass when 95 %% of the images do.",
         e->scores.n, e->images->name, cp_images_splits[e->split], e->images->name);
     for (int i = 0; i < e->outlier_count; i++) {
         const cp_images *images = e->outliers[i].images;

@@ -10,7 +10,7 @@ static double         number(const cp_json *object, const char *key) { return cp
 static double end_of(const cp_json *d, int k) { return cp_json_number(cp_json_at(cp_json_get(d, "difference"), (size_t)k), NAN); }
 static const char *text(const cp_json *object, const char *key) { return cp_json_string(cp_json_get(object, key), ""); }
 
-/* The arrays of a set and one more, so that the file has another md5. */
+/* The arrays of a set and one more, or another in the place of one, so that the file has another md5. */
 static void copy_set(const char *from, const char *to, const char *more, const int32_t *values) {
     cp_npz        *npz = cp_npz_open(from, &status);
     cp_npz_writer *w = cp_npz_writer_new(to, &status);
@@ -19,7 +19,7 @@ static void copy_set(const char *from, const char *to, const char *more, const i
     TEST_ASSERT_TRUE(count <= 8);
     for (size_t i = 0; i < count; i++) {
         TEST_ASSERT_TRUE(cp_npz_read(npz, cp_npz_name(npz, i), &arrays[i], &status));
-        cp_npz_writer_add_npy(w, cp_npz_name(npz, i), &arrays[i]);
+        if (strcmp(cp_npz_name(npz, i), more) != 0) cp_npz_writer_add_npy(w, cp_npz_name(npz, i), &arrays[i]);
     }
     cp_npz_writer_add(w, more, CP_I32, 1, (int64_t[]){REST}, values);
     TEST_ASSERT_TRUE_MESSAGE(cp_npz_writer_commit(w, &status), status.message);
@@ -110,6 +110,21 @@ static void patients_are_resampled_as_wholes(void) {
     cp_json_free(found);
 }
 
+static void tests_without_a_p_value_are_neither_counted_nor_corrected(void) {
+    int32_t zeros[REST] = {0};
+    copy_set("set.npz", "one-class.npz", "test_labels", zeros);
+    copy_set("set.npz", "one-patient.npz", "test_patients", zeros);
+    expect_ok(&cp_command_compare, "softmax hybrid one-class.npz --out one-class");
+    expect_ok(&cp_command_compare, "softmax hybrid one-patient.npz --out one-patient");
+    cp_json *class = result_of("one-class"), *patient = result_of("one-patient");
+    TEST_ASSERT_TRUE(isnan(number(difference(class, 2), "p")) && isnan(number(difference(class, 2), "p_holm")));
+    TEST_ASSERT_TRUE(has_note(class, "over the 5 tests"));
+    TEST_ASSERT_TRUE(isnan(number(difference(patient, 0), "p")) && isnan(end_of(difference(patient, 0), 1)));
+    TEST_ASSERT_TRUE(has_note(patient, "One patient gives no intervals and no p-values"));
+    TEST_ASSERT_FALSE(has_note(patient, "Holm"));
+    cp_json_free(class), cp_json_free(patient);
+}
+
 static void runs_of_other_rows_are_refused(void) {
     const cp_command *c = &cp_command_compare;
     int32_t           nothing[REST] = {0};
@@ -132,6 +147,7 @@ int main(void) {
     RUN_TEST(a_run_does_not_differ_from_itself);
     RUN_TEST(of_two_classes_the_auc_has_delong_s_test);
     RUN_TEST(patients_are_resampled_as_wholes);
+    RUN_TEST(tests_without_a_p_value_are_neither_counted_nor_corrected);
     RUN_TEST(runs_of_other_rows_are_refused);
     remove_small_runs();
     return UNITY_END();

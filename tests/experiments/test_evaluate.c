@@ -309,6 +309,7 @@ static void models_and_sets_that_do_not_match_are_refused(void) {
     expect_refusal(e, "hybrid color.npz --out no", CP_EXIT_FAILED, "12, 3); the model hybrid takes");
     expect_refusal(e, "hybrid many.npz --out no", CP_EXIT_FAILED, "5 classes; the model hybrid has 3");
     expect_refusal(e, "hybrid set.npz --ood color.npz --out no", CP_EXIT_FAILED, "nothing is resized");
+    expect_refusal(e, "hybrid set.npz --ood , --out no", CP_EXIT_FAILED, "--ood , names no set");
     expect_refusal(e, "hybrid set.npz --ood wide.npz --out no", CP_EXIT_FAILED, "inputs of shape (16, 16, 1)");
     expect_refusal(e, "nowhere set.npz --out no", CP_EXIT_FAILED, "nowhere");
     expect_refusal(e, "hybrid nowhere.npz --out no", CP_EXIT_FAILED, "nowhere.npz");

@@ -263,8 +263,7 @@ typedef struct view {
 static const view views[] = {
     {"test", "end", "scaled",
      "Weights at the end of training, on the test split; scaled: the selected weights, with the temperature fitted on the "
-     "validation "
-     "split."},
+     "validation split."},
     {"metrics", "plain", "scaled", "Posterior of the softmax; scaled: with the temperature that the training fitted."}};
 
 static const struct merit {

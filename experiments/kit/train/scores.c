@@ -134,7 +134,7 @@ cp_text cp_patients_of(const cp_metrics *m) {
 
 const char *cp_patients_few(const cp_metrics *m) {
     if (!m->grouped || m->groups >= 10) return "";
-    return m->groups == 1 ? " Of one patient there are none." : " Over so few patients they are too narrow.";
+    return m->groups == 1 ? " One patient gives none." : " Over so few patients they are too narrow.";
 }
 
 static void draw_diagram(cp_figure *figure, const cp_measured *one) {
