@@ -521,8 +521,7 @@ static bool keep(cp_at at, cp_tensor *t, int i) {
     cp_tape   *tape = at.tape;
     cp_tensor *owner = t && t->base ? t->base : t;
     if (!t) return true;
-    owner->kept++;
-    if (owner->tape) return true;
+    if (owner->tape) return ++owner->kept; /* not of a persistent tensor: other threads may read it */
     if (!cp_tape_grow(at, (void **)&tape->reads, &tape->read_room, tape->read_count + 1, sizeof *tape->reads)) return false;
     tape->reads[tape->read_count++] = (cp_read){tape->node_count, i, owner->version};
     return true;
