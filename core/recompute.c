@@ -48,8 +48,15 @@ static bool same_again(cp_at at, const cp_tensor *out, const cp_tensor *again) {
     return (cp_shape_same(out, again) && memcmp(out->data, again->data, out->size * sizeof *out->data) == 0) ||
            cp_misuse(at, "recompute",
                      "the segment gave other values when it was computed again: a parameter or its context has changed, or it "
-                     "draws random "
-                     "numbers from a stream that was not given as rng");
+                     "draws random numbers from a stream that was not given as rng");
+}
+
+/* An input that was given twice and is one leaf of the segment (of the tape's tensors, the inner tape has copies): its gradient is whole
+ * already. */
+static void count_once(cp_at at, const cp_node *node, const segment *s, bool copies, cp_tensor **gin) {
+    for (int i = 1; i < s->in; i++)
+        for (int j = 0; j < i; j++)
+            if (node->in[i] == node->in[j] && gin[i] && !(copies && node->in[i]->tape)) gin[i] = cp_full(at, 0, gin[i]->shape);
 }
 
 /* Fills the gradients of all inputs that need one, from a recorded sweep over the nodes from `first` on. */
@@ -57,9 +64,7 @@ static void grads_recorded(cp_at at, const cp_node *node, const segment *s, cp_t
     int        first = at.tape->node_count;
     cp_tensor *again = run_again(at, s, node->in);
     if (!same_again(at, node->out, again) || !cp_sweep_from(at, first, again, g, node->in, node->inputs, gin)) return;
-    for (int i = 1; i < s->in; i++) /* a tensor that was given twice: its gradient is whole already */
-        for (int j = 0; j < i; j++)
-            if (node->in[i] == node->in[j]) gin[i] = cp_full(at, 0, node->in[i]->shape);
+    count_once(at, node, s, false, gin);
 }
 
 static void recompute_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
@@ -81,6 +86,7 @@ static void recompute_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tenso
         bool ok = cp_vjp(inside, again, seed, wrt, n, grads);
         for (int i = 0, k = 0; ok && i < node->inputs; i++)
             if (node->need[i]) gin[i] = copied(at, grads[k++]);
+        count_once(at, node, s, true, gin);
     }
     tape->failed |= inner->failed;
     cp_tape_freeze(inner, was);
@@ -102,7 +108,8 @@ static cp_tensor *record(cp_at at, const segment *s, cp_tensor *result, cp_tenso
         for (int i = 0; i < s->in && parameter; i++) parameter = in[i] != inner->values[id];
         if (parameter) all[n++] = inner->values[id];
     }
-    for (int i = 0; i < s->in; i++) (in[i]->base ? in[i]->base : in[i])->kept++; /* the rule reads it for every gradient */
+    for (int i = 0; i < s->in; i++) /* the rule reads it for every gradient */
+        if (in[i]->tape) (in[i]->base ? in[i]->base : in[i])->kept++;
     return cp_record_with(at, &cp_op_recompute, result, s, sizeof *s, n, all);
 }
 

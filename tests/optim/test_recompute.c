@@ -149,7 +149,7 @@ static void inputs_may_be_parameters_constants_or_the_same_and_segments_may_be_n
     cp_tensor *w = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(2)), *dx, *dw;
     w->data[0] = 3, w->data[1] = 5;
     for (int recorded = 0; recorded < 2; recorded++) {
-        cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2)), *in[] = {x, w}, *same[] = {x, x};
+        cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2)), *in[] = {x, w}, *same[] = {x, x}, *twice[] = {w, w};
         cp_tensor *loss = cp_sum(tape, cp_recompute(tape, nested, NULL, in, 2, NULL), CP_ALL, false); /* sum (x^2 w)^2 */
         bool (*grad)(cp_at, cp_tensor *, cp_tensor *const *, int, cp_tensor **) = recorded ? (cp_grad_recorded) : (cp_grad);
         TEST_ASSERT_TRUE(grad(CP_AT(tape), loss, &x, 1, &dx) && grad(CP_AT(tape), loss, &w, 1, &dw));
@@ -157,6 +157,9 @@ static void inputs_may_be_parameters_constants_or_the_same_and_segments_may_be_n
         loss = cp_sum(tape, cp_recompute(tape, product, NULL, same, 2, NULL), CP_ALL, false); /* sum x^3 */
         TEST_ASSERT_TRUE(grad(CP_AT(tape), loss, &x, 1, &dx));
         TEST_ASSERT_TRUE(dx->data[0] == 3 && dx->data[1] == 12);
+        loss = cp_sum(tape, cp_recompute(tape, product, NULL, twice, 2, NULL), CP_ALL, false); /* sum w^3 */
+        TEST_ASSERT_TRUE(grad(CP_AT(tape), loss, &w, 1, &dw));
+        TEST_ASSERT_TRUE(dw->data[0] == 27 && dw->data[1] == 75);
         cp_tensor *fixed[] = {cp_constant(tape, (cp_real[]){1, 2}, CP_SHAPE(2)), w};
         TEST_ASSERT_TRUE(
             grad(CP_AT(tape), cp_sum(tape, cp_recompute(tape, product, NULL, fixed, 2, NULL), CP_ALL, false), &w, 1, &dw));
