@@ -165,6 +165,7 @@ bool(cp_replay_draw)(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted
             entry_read(replay, index[i], chain);
     }
     replay->drawn += n;
+    (cp_tensor_changed)(at, x, "cp_replay_draw");
     return true;
 }
 

@@ -202,6 +202,7 @@ bool(cp_sgld_run)(cp_at at, cp_energy_fn energy, void *context, cp_tensor *x, co
 
     bool ok = true, frozen = cp_tape_freeze(at.tape, true), paused = cp_tape_pause(at.tape, false);
     for (int i = 0; i < config->steps && ok && !r.stopped; i++) ok = step(at, &r);
+    if (config->steps) (cp_tensor_changed)(at, x, "cp_sgld_run");
     cp_tape_reset(at.tape);
     cp_tape_freeze(at.tape, frozen);
     cp_tape_pause(at.tape, paused);

@@ -117,6 +117,41 @@ static void a_second_order_sweep_and_a_frozen_tape_are_checked(void) {
     expect_stale(length, x, "the rule of mul");
 }
 
+static cp_tensor *product(cp_at at, void *context, cp_tensor *const *in) {
+    (void)context;
+    return cp_mul(at, in[0], in[1]);
+}
+
+/* Threads with tapes of their own share parameters, so that recording and sweeping may only read these. */
+static void recording_and_sweeping_write_nothing_into_a_parameter(void) {
+    cp_tensor *w = named("w", (cp_real[]){3, 5}), *dw, before = *w;
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2));
+    cp_tensor *y = cp_mul(tape, cp_mul(tape, x, w), cp_mul(tape, cp_reshape(tape, w, CP_SHAPE(1, 2)), cp_detach(tape, w)));
+    y = cp_add(tape, y, cp_recompute(tape, product, NULL, (cp_tensor *[]){x, w}, 2, NULL));
+    TEST_ASSERT_TRUE(cp_grad_recorded(tape, cp_sum(tape, y, CP_ALL, false), &w, 1, &dw));
+    TEST_ASSERT_EQUAL_MEMORY(&before, w, sizeof before);
+}
+
+static cp_tensor *halved_square(cp_at at, void *context, cp_tensor *x) {
+    (void)context;
+    return cp_scale(at, cp_sum(at, cp_square(at, x), CP_AXES(1), false), (cp_real)0.5);
+}
+
+static void a_run_of_the_sampler_changes_the_chains(void) {
+    cp_tensor     *chains = cp_tensor_new(CP_SHAPE(1, 2)), *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(1, 2));
+    cp_tensor     *loss = cp_sum(tape, cp_mul(tape, x, chains), CP_ALL, false), *dx;
+    cp_tape       *other = cp_tape_new();
+    cp_sgld_config config = {.steps = 1, .step_size = 1, .noise = 1};
+    config.steps = 0;
+    TEST_ASSERT_TRUE(cp_sgld_run(other, halved_square, NULL, chains, &config, &rng, NULL));
+    TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &dx)); /* no step, no change */
+    config.steps = 1;
+    TEST_ASSERT_TRUE(cp_sgld_run(other, halved_square, NULL, chains, &config, &rng, NULL));
+    expect_stale(loss, x, "reads a persistent tensor, of shape (1, 2), which cp_sgld_run (");
+    cp_tape_free(other);
+    cp_tensor_free(chains);
+}
+
 /* ---- random programs ---- */
 
 enum { PROGRAMS = 300, STEPS = 14, SLOTS = 7, SIDE = 3, CLONES = SLOTS * (STEPS + 1) };
@@ -330,6 +365,8 @@ int main(void) {
     RUN_TEST(views_and_constants_are_watched_too);
     RUN_TEST(running_statistics_matter_in_evaluation_only);
     RUN_TEST(a_second_order_sweep_and_a_frozen_tape_are_checked);
+    RUN_TEST(recording_and_sweeping_write_nothing_into_a_parameter);
+    RUN_TEST(a_run_of_the_sampler_changes_the_chains);
     RUN_TEST(in_random_programs_every_changed_value_that_a_rule_reads_is_reported_and_no_other);
     return UNITY_END();
 }
