@@ -56,13 +56,13 @@ bool(cp_backward_add)(cp_at at, cp_tensor *loss, cp_params *params) {
     }
     if (!grads_compute(at, op, loss, params)) return false;
     for (int i = 0; i < params->count; i++) {
-        cp_param  *entry = &params->at[i];
-        cp_tensor *g = params->grads[i];
-        if (!g) continue;
-        if (entry->grad)
+        cp_param        *entry = &params->at[i];
+        const cp_tensor *g = params->grads[i], *one = g ? g : entry->grad;
+        if (!one || one == entry->sum) continue;
+        if (g && entry->grad)
             cp_kernels()->add(g->size, entry->grad->data, g->data, entry->sum->data);
         else
-            memcpy(entry->sum->data, g->data, g->size * sizeof *g->data);
+            memcpy(entry->sum->data, one->data, one->size * sizeof *one->data);
         entry->grad = entry->sum;
     }
     params->grad_tape = NULL;

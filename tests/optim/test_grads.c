@@ -61,6 +61,22 @@ static void backward_add_sums_over_resets_until_the_step(void) {
     cp_optim_free(sgd);
 }
 
+static void backward_add_takes_over_a_gradient_to_which_nothing_is_added(void) {
+    cp_tensor *w = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(2));
+    cp_tensor *v = cp_params_add(params, "", "v", CP_LAYOUT_PLAIN, CP_SHAPE(2));
+    TEST_ASSERT_TRUE(cp_backward(tape, cp_add(tape, piece(w, (cp_real[]){2, 4}), piece(v, (cp_real[]){6, 8})), params));
+    w->tracked = false;
+    for (int i = 1; i <= 2; i++) {
+        TEST_ASSERT_TRUE(cp_backward_add(tape, piece(v, (cp_real[]){6, 8}), params));
+        cp_tape_reset(tape);
+        cp_full(tape, 9, CP_SHAPE(2)); /* may take the memory of a gradient that was on the tape */
+        cp_full(tape, 9, CP_SHAPE(2));
+        TEST_ASSERT_TRUE(cp_grads_finite(params));
+        TEST_ASSERT_TRUE(params->at[0].grad->data[0] == 1 && params->at[0].grad->data[1] == 2);
+        TEST_ASSERT_TRUE(params->at[1].grad->data[0] == 3 * (i + 1) && params->at[1].grad->data[1] == 4 * (i + 1));
+    }
+}
+
 static void backward_replaces_and_backward_add_adds_to_what_is_there(void) {
     cp_tensor *w = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(2));
     TEST_ASSERT_TRUE(cp_backward(tape, piece(w, (cp_real[]){2, 4}), params));
@@ -108,6 +124,7 @@ int main(void) {
     RUN_TEST(backward_leaves_a_gradient_at_every_trained_parameter);
     RUN_TEST(a_gradient_from_before_a_reset_is_refused_by_name);
     RUN_TEST(backward_add_sums_over_resets_until_the_step);
+    RUN_TEST(backward_add_takes_over_a_gradient_to_which_nothing_is_added);
     RUN_TEST(backward_replaces_and_backward_add_adds_to_what_is_there);
     RUN_TEST(a_parameter_that_is_no_longer_tracked_gets_no_gradient_and_no_step);
     RUN_TEST(a_set_that_is_null_is_misuse);
