@@ -176,7 +176,7 @@ static bool record(cp_export *e, const cp_export_plan *plan, int batch, cp_tenso
         cp_rng_fill_normal(&rng, x->data, x->size, 0, 1);
         cp_tape_freeze(e->at.tape, true);
         cp_tensor *input = cp_variable(e->at, x->data, x->shape);
-        for (int i = 0; i < batch; i++) lengths[i] = (cp_real)(1 + i % plan->row.dims[0]);
+        for (int i = 0; i < batch && plan->lengths; i++) lengths[i] = (cp_real)(1 + i % plan->row.dims[0]);
         if (input && plan->lengths) input->length = cp_variable(e->at, lengths, CP_SHAPE(batch, 1));
         ok = input && plan->compute(e->at, plan->context, input, out);
     }

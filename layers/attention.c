@@ -81,7 +81,7 @@ static cp_tensor *mask_keys(cp_at at, const cp_attention *layer, cp_tensor *scor
     if (!layer->config.causal) return scores;
     cp_tensor *later = cp_full(at, 0, CP_SHAPE(time, steps));
     for (int t = 0; later && t < time; t++)
-        for (int s = t + 1; s < steps; s++) later->data[t * steps + s] = 1;
+        for (int s = t + 1; s < steps; s++) later->data[(size_t)t * (size_t)steps + (size_t)s] = 1;
     return cp_masked_fill(at, scores, later, (cp_real)-INFINITY);
 }
 
@@ -124,7 +124,7 @@ cp_tensor *(cp_attention_forward)(cp_at at, const cp_attention *layer, cp_tensor
 
 cp_transformer(cp_transformer_make)(cp_at at, cp_params *params, const char *path, cp_transformer_config c, cp_rng *rng) {
     cp_transformer block = {0}, none = {0};
-    if (c.hidden < 0 || (!c.hidden && c.size > INT_MAX / 4)) {
+    if (c.hidden < 0 || (!c.hidden && (c.size < 1 || c.size > INT_MAX / 4))) {
         cp_misuse(at, "transformer_make", "hidden is %d and size is %d", c.hidden, c.size);
         return none;
     }

@@ -107,7 +107,7 @@ cp_tensor *cp_lengths_mask(cp_at at, const char *op, const cp_tensor *x, bool la
         if (length < 1 || length > time)
             return cp_refuse(at, op, "sequence %d has length %d; 1 to %d are possible for x %s", n, length, time,
                              cp_shape_text(x).s);
-        for (int t = 0; t < time; t++) mask->data[n * time + t] = last ? t == length - 1 : t < length;
+        for (int t = 0; t < time; t++) mask->data[(size_t)n * (size_t)time + (size_t)t] = last ? t == length - 1 : t < length;
     }
     return mask;
 }

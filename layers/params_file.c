@@ -208,13 +208,13 @@ static bool load_some(cp_params *params, const cp_safetensors *file, const char 
         if (!is_ignored(name) && !cp_params_find(params, name)) line_add(r, name, CP_MATCH_UNUSED);
     }
     if (!r->counts[CP_MATCH_LOADED]) return cp_fail(status, "%s: no tensor has the name and the shape of a parameter", path);
-    cp_real *values = malloc((total + max) * sizeof *values), *room = values + total, *at = values;
+    cp_real *values = malloc((total + max) * sizeof *values), *at = values;
     bool     ok = values || cp_fail(status, "%s: out of memory for %zu values", path, total + max);
     for (int pass = 0; pass < 2 && ok; pass++, at = values) /* reads all, then copies them */
         for (int k = 0; ok && k < params->count; k++) {
             cp_tensor *t = params->at[k].value;
             if (r->lines[k].match != CP_MATCH_LOADED) continue;
-            if (pass == 0) ok = stage_entry(&params->at[k], file, at, room, status);
+            if (pass == 0) ok = stage_entry(&params->at[k], file, at, values + total, status);
             if (pass == 1) memcpy(t->data, at, t->size * sizeof *at), cp_tensor_changed(t, "cp_params_load_some");
             at += t->size;
         }

@@ -234,7 +234,7 @@ cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start,
         r.start[i] = start[i];
         r.step[i] = step ? step[i] : 1;
         int64_t last = a->dims[i] ? start[i] + (int64_t)(a->dims[i] - 1) * r.step[i] : start[i] - (r.step[i] > 0);
-        bool    fits = r.step[i] > 0 ? start[i] >= 0 && last < dims[i] : start[i] < dims[i] && last >= -!a->dims[i];
+        bool    fits = r.step[i] > 0 ? start[i] >= 0 && last < dims[i] : start[i] < dims[i] && last >= -(!a->dims[i] && !dims[i]);
         if (!fits || !r.step[i])
             return cp_refuse(at, "embed", "%s at %d, step %d, does not fit into axis %d of %s", cp_shape_text(a).s, start[i],
                              r.step[i], i, cp_dims_text(cp_shape_of(a->rank, dims)).s);

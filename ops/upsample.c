@@ -9,7 +9,8 @@ static bool plan(cp_at at, const char *op, cp_tensor *x, int factor_h, int facto
     if (!cp_check(at, op, 1, &x)) return false;
     if (x->rank != 4) return cp_misuse(at, op, "x has shape %s; it needs 4 axes", cp_shape_text(x).s);
     if (factor_h < 1 || factor_w < 1) return cp_misuse(at, op, "the factors %d and %d must be positive", factor_h, factor_w);
-    double values = (double)x->size * factor_h * factor_w;
+    double values = (double)factor_h * factor_w; /* of no axis 0, so that all products of sizes are possible */
+    for (int i = 0; i < 4; i++) values *= x->dims[i] ? x->dims[i] : 1;
     return values <= INT32_MAX || cp_misuse(at, op, "%s times %d by %d is too large", cp_shape_text(x).s, factor_h, factor_w);
 }
 

@@ -262,10 +262,11 @@ bool(cp_optim_step)(cp_at at, cp_optim *optim) {
         return false;
     }
     optim->steps++;
+    update u = update_factors(optim, 0);
     for (int i = 0; i < optim->count; i++) {
         cp_param *entry = &optim->params->at[i];
         if (!entry->value->tracked) continue;
-        update u = update_factors(optim, i);
+        if (optim->groups) u = update_factors(optim, i);
         u.value = entry->value->data;
         u.grad = entry->grad->data;
         u.first = optim->state[0] ? optim->state[0][i]->data : NULL;

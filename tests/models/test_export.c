@@ -282,6 +282,7 @@ static void what_depends_on_the_batch_or_hides_the_input_is_refused(void) {
     refuse(by_rows, "other ops follow");
     refuse(more_by_rows, "another number of ops");
     TEST_ASSERT_TRUE_MESSAGE(try_one(repeated, CP_SHAPE(3)), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(try_one(waves, CP_SCALAR), status.message);
     errors_catch();
     refuse(nothing, "cannot compute the outputs for a batch of 2");
     expect_error("cannot multiply");

@@ -211,6 +211,8 @@ static void layers_of_sequences_and_transposed_convolutions_refuse_what_does_not
     refused("attention_make: size is 5 and heads is 2; both must be positive, and heads divide size");
     TEST_ASSERT_NULL(cp_transformer_make(params, "bad", (cp_transformer_config){.size = 4, .hidden = -1}, &rng).norm2.weight);
     refused("transformer_make: hidden is -1");
+    TEST_ASSERT_NULL(cp_transformer_make(params, "bad", (cp_transformer_config){.size = INT_MIN}, &rng).norm2.weight);
+    refused("transformer_make: hidden is 0 and size is -2147483648");
     TEST_ASSERT_EQUAL_INT(count, params->count);
 }
 

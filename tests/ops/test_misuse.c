@@ -595,6 +595,7 @@ static void regions_that_do_not_fit_are_refused(void) {
     REFUSED("embed", "step -1, does not fit", cp_embed(tape, a, INTS(4, 3), INTS(0, 0), INTS(-1, 1), 0));
     REFUSED("embed", "at 4, step -1", cp_embed(tape, a, INTS(4, 3), INTS(4, 0), INTS(-1, 1), 0));
     REFUSED("embed", "step -2147483648", cp_embed(tape, a, INTS(4, 3), INTS(3, 0), INTS(INT_MIN, 1), 0));
+    REFUSED("embed", "at -1, step -1", cp_embed(tape, TENSOR(0, 3), INTS(4, 3), INTS(-1, 0), INTS(-1, 1), 0));
     REFUSED("pad_reflect", "padding 2 and 0 of axis 0 of (2, 3)", cp_pad_reflect(tape, a, INTS(2, 0), INTS(0, 0)));
     REFUSED("pad_reflect", "padding 0 and -1 of axis 1", cp_pad_reflect(tape, a, INTS(0, 0), INTS(0, -1)));
     REFUSED("pad_reflect", "is NULL", cp_pad_reflect(tape, a, NULL, INTS(0, 0)));
@@ -718,6 +719,8 @@ static void convolutions_that_do_not_fit_are_refused(void) {
     REFUSED("upsample_nearest", "x has shape (3); it needs 4 axes", cp_upsample_nearest(tape, bias, 2, 2));
     REFUSED("upsample_nearest", "the factors 0 and 2", cp_upsample_nearest(tape, x, 0, 2));
     REFUSED("upsample_nearest", "is too large", cp_upsample_nearest(tape, x, 1 << 20, 1 << 20));
+    REFUSED("upsample_nearest", "is too large", cp_upsample_nearest(tape, TENSOR(0, 2, 2, 1), INT32_MAX, 1));
+    REFUSED("upsample_bilinear", "is too large", cp_upsample_bilinear(tape, TENSOR(1, 1 << 16, 1 << 16, 0), 1, 1));
     REFUSED("upsample_bilinear", "x has shape (3); it needs 4 axes", cp_upsample_bilinear(tape, bias, 2, 2));
     REFUSED("upsample_bilinear", "the factors 2 and -1", cp_upsample_bilinear(tape, x, 2, -1));
 }
