@@ -84,7 +84,7 @@ static bool mark(cp_at at, cp_tensor *const *wrt, int n) {
         int id = cp_tape_find(tape, wrt[i]);
         if (id >= 0) tape->slots[id].mark = CP_MARK_TARGET;
     }
-    for (int i = 0; i < tape->node_count; i++) {
+    for (int i = tape->first; i < tape->node_count; i++) {
         const cp_node *node = tape->nodes[i];
         for (int j = 0; j < node->inputs; j++)
             if (node->ids[j] >= 0 && tape->slots[node->ids[j]].mark && !tape->slots[node->out->id].mark)

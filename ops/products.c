@@ -91,12 +91,18 @@ static cp_tensor *along_input(cp_at at, int i, int j, cp_tensor *u, cp_jvp_ways 
     if (dual) return product ? product : diagonal(at, i, j, u, gin);
     cp_tensor *zeros = cp_full(at, 0, node->out->shape), *v = zeros ? cp_variable_of(at, zeros) : NULL;
     if (!v) return NULL;
+    int first = at.tape->first;
+    at.tape->first = at.tape->node_count;
     cp_tape_pause(at.tape, false);
     cp_rule_run(at, "jvp", i, v, gin);
     cp_tensor *sum = gin[j] ? cp_sum(at, cp_mul(at, gin[j], cp_detach(at, u)), CP_ALL, false) : NULL;
     cp_tape_pause(at.tape, true);
-    if (!sum || !sum->tracked) return sum ? zeros : NULL;
-    return cp_grad(at, sum, &v, 1, &product) ? product : NULL;
+    if (sum && sum->tracked)
+        cp_grad(at, sum, &v, 1, &product);
+    else
+        product = sum ? zeros : NULL;
+    at.tape->first = first;
+    return product;
 }
 
 /* Steps of all values from those of wrt, in the order of the record, for the nodes that lead to out. NULL after cp_misuse. */
@@ -142,8 +148,9 @@ cp_tensor *(cp_jvp_counted)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_
     cp_tensor **none = cp_tape_alloc(at, (size_t)n * sizeof *none);
     if (!none || !cp_sweep_fits(at, "jvp", out, wrt, n, none)) return NULL;
     bool          paused = cp_tape_pause(at.tape, true);
-    cp_loop_watch loop = at.tape->loop; /* the ops' own sweeps are no steps of a training loop */
-    cp_tensor    *product = step_of(at, out, wrt, directions, n, ways);
+    cp_loop_watch loop = at.tape->loop;
+    at.tape->loop.warned = true; /* the ops' own sweeps are no steps of a training loop */
+    cp_tensor *product = step_of(at, out, wrt, directions, n, ways);
     at.tape->loop = loop;
     cp_tape_pause(at.tape, paused);
     return product;

@@ -74,6 +74,19 @@ static void loops_that_reset_or_that_use_earlier_steps_are_not_warned_of(void) {
         TEST_ASSERT_EQUAL_INT_MESSAGE(0, warnings_of(loops[i], 300), i == 1 ? "rows" : i == 2 ? "unrolled" : "");
 }
 
+/* Its ops without dual numbers have sweeps of their own, which record the same number of nodes each. */
+static void a_jacobian_times_a_vector_through_many_ops_is_no_loop(void) {
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2)), *y = x;
+    for (int i = 0; i < 300; i++) y = cp_cumsum(tape, y, 0);
+    warnings = 0;
+    cp_warning_handler(note_warning, NULL);
+    cp_tensor *step = cp_jvp(tape, y, &x, (cp_tensor *[]){cp_constant(tape, (cp_real[]){1, 1}, CP_SHAPE(2))}, 1);
+    cp_warning_handler(NULL, NULL);
+    TEST_ASSERT_TRUE(step->data[0] == 1 && step->data[1] == 301);
+    TEST_ASSERT_EQUAL_INT(0, warnings);
+    TEST_ASSERT_EQUAL_INT(1, warnings_of(NO_RESET, 400)); /* of real loops there is a warning still */
+}
+
 static void out_of_memory_says_how_much_was_recorded_since_the_reset(void) {
     if (sizeof(size_t) < 8) TEST_IGNORE_MESSAGE("no shape of a 32-bit machine is possible and yet surely too large");
     cp_tensor *w = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(1)), *dw;
@@ -191,6 +204,7 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_loop_of_a_hundred_equal_steps_without_a_reset_is_warned_of_once);
     RUN_TEST(loops_that_reset_or_that_use_earlier_steps_are_not_warned_of);
+    RUN_TEST(a_jacobian_times_a_vector_through_many_ops_is_no_loop);
     RUN_TEST(out_of_memory_says_how_much_was_recorded_since_the_reset);
     RUN_TEST(a_recorded_op_without_a_rule_is_refused);
     RUN_TEST(a_vector_loss_is_reported_by_cp_backward);
