@@ -2,6 +2,8 @@
 #include "04-engine/moons.h"
 #include "expect.h"
 #include <couplet.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MAX = 64 };
 static tape tape_of_test;
@@ -69,6 +71,19 @@ static cp_tensor *library_matmul(cp_at at, cp_tensor *a, cp_tensor *b) {
     return cp_matmul(at, a, b, 0);
 }
 
+/* Whether an op of shapes that do not fit ends the program as shapes_differ does; it runs in a child process, whose words are dropped. */
+static void expect_refused(const char *what, tensor *(*op)(tape *, tensor *, tensor *), int rows_b, int columns_b) {
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        if (freopen("/dev/null", "w", stderr)) op(&tape_of_test, tensor_new(2, 3), tensor_new(rows_b, columns_b));
+        _Exit(0);
+    }
+    expect_true(what, child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 2);
+    expect_note("expected a call of shapes_differ, which ends the program with code 2");
+}
+
 static void stage_1(void) {
     expect_part("stage 1: add");
     expect_op("(2, 3) + (2, 3)", add, library_add, 2, 3, 2, 3);
@@ -114,7 +129,22 @@ static bool stage_3(void) {
     expect_op("(2, 3) + (1, 3), a bias", add, library_add, 2, 3, 1, 3);
     expect_op("(1, 1) + (2, 3)", add, library_add, 1, 1, 2, 3);
     expect_op("(2, 1) + (1, 3)", add, library_add, 2, 1, 1, 3);
+    expect_refused("add refuses (2, 3) + (3, 3)", add, 3, 3);
+    expect_refused("mul refuses (2, 3) times (2, 4), elementwise", mul, 2, 4);
     return true;
+}
+
+/* Runs the rule of a recorded value alone, for the gradients 1, 2, 3 ... at the value. */
+static void expect_rule(const char *what, tensor *out, const double *slopes) {
+    tensor *in = out->in[0];
+    double  expected[MAX];
+    for (int i = 0; i < out->rows * out->columns; i++) out->grad[i] = i + 1;
+    for (int i = 0; i < in->rows * in->columns; i++) {
+        in->grad[i] = 100;
+        expected[i] = 100 + slopes[i] * (out->rows * out->columns == 1 ? 1 : i + 1);
+    }
+    if (out->rule) out->rule(out);
+    expect_table(what, in->rows, in->columns, expected, in, in->grad);
 }
 
 /* mean((tanh(w x) + w) w) has w three times, and a value after the result that does not count. */
@@ -133,7 +163,11 @@ static void stage_4(void) {
     tensor *loss = mean(&tape_of_test, mul(&tape_of_test, add(&tape_of_test, active, w), w));
     tensor *later = mean(&tape_of_test, loss);
     expect_table("tanh: value", 2, 2, h->data, active, active->data);
+    double slopes[4];
+    for (int i = 0; i < 4; i++) slopes[i] = 1 - h->data[i] * h->data[i];
+    expect_rule("tanh: gradient at a (100 before)", active, slopes);
     expect_table("mean: value", 1, 1, m->data, loss, loss->data);
+    expect_rule("mean: gradient at a (100 before)", loss, (double[]){0.25, 0.25, 0.25, 0.25});
     later->grad[0] = 9, xs->grad[0] = 9; /* left over from an earlier sweep */
     backward(&tape_of_test, loss);
     expect_table("backward: gradient at the result", 1, 1, (double[]){1}, loss, loss->grad);
