@@ -125,7 +125,8 @@ bool cp_ranking_measure(cp_ranking *ranking, cp_status *status) {
     if (rank(&own, ranking)) all = cp_resample(&r, &count);
     if (all) measure(&own, NULL, NULL, values);
     for (int k = 0; all && k < VALUES; k++) {
-        cp_estimate *to = k < CP_RANKING_NUMBERS ? &ranking->of[k] : &ranking->curves[0][k - CP_RANKING_NUMBERS];
+        int          point = k - CP_RANKING_NUMBERS;
+        cp_estimate *to = point < 0 ? &ranking->of[k] : &ranking->curves[point / CP_CURVE_POINTS][point % CP_CURVE_POINTS];
         *to = (cp_estimate){values[k], NAN, NAN};
         if (!isnan(values[k])) cp_estimate_interval(to, all + (size_t)k * (size_t)count, count);
     }
