@@ -2,26 +2,13 @@
 #include "experiments/judge.h"
 
 #include "experiments/kit/data/batches.h"
+#include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the Frechet distance ---- */
-
-/* Computes the lower triangular l with a = l l'. It is zero on entry, and a column without variance stays zero. */
-static void factor(int d, const double *a, double *l) {
-    for (int j = 0; j < d; j++) {
-        double pivot = a[j * d + j];
-        for (int k = 0; k < j; k++) pivot -= l[j * d + k] * l[j * d + k];
-        if (!(pivot > 1e-14 * a[j * d + j])) continue;
-        for (int i = j; i < d; i++) {
-            double sum = a[i * d + j];
-            for (int k = 0; k < j; k++) sum -= l[i * d + k] * l[j * d + k];
-            l[i * d + j] = sum / sqrt(pivot);
-        }
-    }
-}
 
 /* Jacobi's rotation that makes m[p][q] of a symmetric matrix 0. */
 static void rotate(int d, double *m, int p, int q) {
@@ -53,7 +40,8 @@ double cp_frechet_distance(int d, const double *mean, const double *covariance, 
     size_t  n = (size_t)d, all = n * n;
     double *l = calloc(3 * all, sizeof *l), *tl = l + all, *m = tl + all, distance = 0;
     if (!l) return NAN;
-    factor(d, covariance, l);
+    memcpy(l, covariance, all * sizeof *l);
+    cp_cholesky(l, n);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
             for (size_t j = 0; j <= k; j++) tl[i * n + j] += covariance2[i * n + k] * l[k * n + j];

@@ -1,6 +1,8 @@
 /* Conditional draws of a Gaussian of pixels. */
 #include "experiments/impute/conditional.h"
 
+#include "experiments/kit/metrics/stats.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -43,21 +45,8 @@ cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian, double range) {
     return c;
 }
 
-/* Cholesky's algorithm in place; the matrix is positive definite by its grain. */
-static void factorize(double *a, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j <= i; j++) {
-            double sum = a[i * n + j];
-            for (size_t k = 0; k < j; k++) sum -= a[i * n + k] * a[j * n + k];
-            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
-        }
-}
-
 static void solve(const double *factor, size_t n, double *x) {
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < i; k++) x[i] -= factor[i * n + k] * x[k];
-        x[i] /= factor[i * n + i];
-    }
+    cp_cholesky_solve(factor, n, x);
     for (size_t i = n; i-- > 0;) {
         for (size_t k = i + 1; k < n; k++) x[i] -= factor[k * n + i] * x[k];
         x[i] /= factor[i * n + i];
@@ -74,7 +63,7 @@ void cp_conditional_set(cp_conditional *c, const bool *missing, size_t channels)
                 if (!c->missing[v]) sum += (double)a[v] * (double)b[v];
             c->factor[i * c->rows + j] = sum;
         }
-    factorize(c->factor, c->rows);
+    cp_cholesky(c->factor, c->rows);
 }
 
 static void add_directions(cp_conditional *c, const double *weights) {

@@ -43,7 +43,24 @@ static void resample_some(void *context, size_t begin, size_t end) {
     free(drawn), free(values);
 }
 
-double *cp_resample(const cp_resampling *r, int *count) {
+static bool estimate(const work *w, cp_estimate *to) {
+    const cp_resampling *r = w->r;
+    size_t               room = w->resamples > (size_t)r->n ? w->resamples : (size_t)r->n; /* of `times`, and of a column's copy */
+    double              *values = malloc((r->values + r->scratch + room) * sizeof *values);
+    double              *scratch = values ? values + r->values : NULL, *times = values ? scratch + r->scratch : NULL;
+    if (!values) return false;
+    for (int i = 0; i < r->n; i++) times[i] = 1;
+    r->measure(r->context, times, scratch, values);
+    for (size_t k = 0; k < r->values; k++) {
+        to[k] = (cp_estimate){values[k], NAN, NAN};
+        memcpy(times, w->all + k * w->resamples, w->resamples * sizeof *times);
+        cp_estimate_interval(&to[k], times, (int)w->resamples);
+    }
+    free(values);
+    return true;
+}
+
+double *cp_resample(const cp_resampling *r, cp_estimate *to, int *count) {
     work w = {.r = r, .groups = r->n};
     w.group = r->groups ? cp_groups_number(r->groups, r->n, &w.groups) : NULL;
     w.failed = r->groups && !w.group;
@@ -52,7 +69,7 @@ double *cp_resample(const cp_resampling *r, int *count) {
     w.all = malloc(r->values * w.resamples * sizeof *w.all + 1);
     if (w.all && !w.failed) cp_parallel(w.resamples, GRAIN, resample_some, &w);
     free(w.group);
-    if (!w.failed) return w.all;
+    if (w.all && !w.failed && estimate(&w, to)) return w.all;
     free(w.all);
     return NULL;
 }
@@ -61,7 +78,7 @@ void cp_estimate_interval(cp_estimate *estimate, double *values, int count) {
     int defined = 0;
     for (int i = 0; i < count; i++)
         if (!isnan(values[i])) values[defined++] = values[i];
-    if (!defined) return;
+    if (!defined || isnan(estimate->value)) return;
     cp_values_sort(values, defined);
     estimate->low = cp_values_quantile(values, defined, 0.025);
     estimate->high = cp_values_quantile(values, defined, 0.975);

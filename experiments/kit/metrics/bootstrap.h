@@ -14,13 +14,14 @@ typedef struct cp_resampling {
     size_t      values, scratch; /* numbers that `measure` writes for a resample, and that it has as memory of its own */
     const void *context;
 
-    /* times (n): how often the resample has each prediction. Called by several threads. */
+    /* times (n): how often the resample has each prediction; all 1 for the predictions themselves. Called by several threads. */
     void (*measure)(const void *context, const double *times, double *scratch, double *values);
 } cp_resampling;
 
-/* (values, *count), to be freed; NULL: out of memory. A single group has no resamples. */
-double *cp_resample(const cp_resampling *resampling, int *count);
+/* Into `to` (values) what the predictions themselves give, with intervals. Returns (values, *count) of the resamples, in their order, to be
+ * freed; NULL: out of memory. A single group has no resamples. */
+double *cp_resample(const cp_resampling *resampling, cp_estimate *to, int *count);
 
 /* The interval of 95 % into an estimate: percentiles, linear between neighbors, of the values that are not NaN, which are sorted. Without
- * any it is left as it is. */
+ * any, or of a NaN, it is left as it is. */
 void cp_estimate_interval(cp_estimate *estimate, double *values, int count);

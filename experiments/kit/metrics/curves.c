@@ -27,7 +27,7 @@ static double at(int point) { return (double)point / (CP_CURVE_POINTS - 1); }
 static int next_run(const ranked *r, const double *times, int first, double *marked, double *others) {
     *marked = *others = 0;
     for (int i = first; i < r->end[first]; i++) {
-        double weight = times ? times[r->row[i]] : 1, own = r->marked[i] ? weight : 0;
+        double weight = times[r->row[i]], own = r->marked[i] ? weight : 0;
         *marked += own, *others += weight - own;
     }
     return r->end[first];
@@ -86,7 +86,7 @@ static void measure(const void *context, const double *times, double *scratch, d
     (void)scratch;
     for (int i = 0; i < VALUES; i++) values[i] = NAN;
     for (int i = 0; i < r->n; i++) {
-        double weight = times ? times[r->row[i]] : 1, own = r->marked[i] ? weight : 0;
+        double weight = times[r->row[i]], own = r->marked[i] ? weight : 0;
         marked += own, others += weight - own;
     }
     if (r->abstention)
@@ -120,16 +120,11 @@ bool cp_ranking_measure(cp_ranking *ranking, cp_status *status) {
                        .values = VALUES,
                        .context = &own,
                        .measure = measure};
-    double        values[VALUES], *all = NULL;
-    int           count = 0;
-    if (rank(&own, ranking)) all = cp_resample(&r, &count);
-    if (all) measure(&own, NULL, NULL, values);
-    for (int k = 0; all && k < VALUES; k++) {
-        int          point = k - CP_RANKING_NUMBERS;
-        cp_estimate *to = point < 0 ? &ranking->of[k] : &ranking->curves[point / CP_CURVE_POINTS][point % CP_CURVE_POINTS];
-        *to = (cp_estimate){values[k], NAN, NAN};
-        if (!isnan(values[k])) cp_estimate_interval(to, all + (size_t)k * (size_t)count, count);
-    }
+    cp_estimate   found[VALUES];
+    int           count;
+    double       *all = rank(&own, ranking) ? cp_resample(&r, found, &count) : NULL;
+    if (all) memcpy(ranking->of, found, sizeof ranking->of);
+    if (all) memcpy(ranking->curves, found + CP_RANKING_NUMBERS, sizeof ranking->curves);
     free(own.marked), free(own.row), free(own.end);
     free(all);
     return all || cp_fail(status, "out of memory for the curves of %d predictions", ranking->n);

@@ -390,6 +390,7 @@ static void measure(const void *context, const double *times, double *scratch, d
     measure_weighted(s, times, true, tally, values, bins);
     measure_classes(s, times, tally, values + by_class_at());
     for (int i = 0; s->group && i < s->n; i++) by_group[i] = times[i] * s->by_group[i];
+    for (int k = 0; !s->group && k < CP_METRICS; k++) values[CP_METRICS + k] = NAN;
     if (s->group) measure_weighted(s, by_group, false, tally, values + CP_METRICS, bins);
 }
 
@@ -410,36 +411,19 @@ static double debiased(const cp_metrics *m) {
     return fmax(0, 2 * m->of[CP_ECE].value - noisy);
 }
 
-/* The estimates themselves: every prediction has the weight 1, or its weight by group. */
-static bool estimate(const scored *s, cp_metrics *m) {
-    double *values = malloc((values_of(s) + TALLIES * (size_t)s->classes) * sizeof *values);
-    double *once = malloc((size_t)s->n * sizeof *once), *tally = values ? values + values_of(s) : NULL;
-    cp_bin  bins[CP_CALIBRATION_BINS];
-    bool    ok = values && once;
-    for (int i = 0; ok && i < s->n; i++) {
+/* The reliability table, the confusion matrix and the mean confidence: every prediction has the weight 1. */
+static bool count_predictions(const scored *s, cp_metrics *m) {
+    double  values[CP_METRICS];
+    double *once = malloc((size_t)s->n * sizeof *once);
+    for (int i = 0; once && i < s->n; i++) {
         once[i] = 1;
         m->confusion[(size_t)s->labels[i] * (size_t)s->classes + (size_t)s->predicted[i]]++;
         m->mean_confidence += s->confidence[i];
     }
     m->mean_confidence /= s->n;
-    if (ok) {
-        measure_weighted(s, once, true, tally, values, m->bins);
-        measure_classes(s, once, tally, values + by_class_at());
-        if (s->group) measure_weighted(s, s->by_group, false, tally, values + CP_METRICS, bins);
-    }
-    for (int k = 0; ok && k < CP_METRICS; k++) {
-        m->of[k] = (cp_estimate){values[k], NAN, NAN};
-        m->by_group[k] = (cp_estimate){s->group ? values[CP_METRICS + k] : NAN, NAN, NAN};
-    }
-    for (size_t k = by_class_at(); ok && k < agreement_at(s); k++)
-        m->by_class[k - by_class_at()] = (cp_estimate){values[k], NAN, NAN};
-    for (size_t k = 0; ok && k < CP_AGREEMENTS; k++) m->agreement[k] = (cp_estimate){values[agreement_at(s) + k], NAN, NAN};
-    if (ok) m->ece_debiased = (cp_estimate){debiased(m), NAN, NAN};
-    m->groups = s->groups;
-    m->grouped = s->group;
-    free(values);
+    if (once) equal_width(s, once, s->n, values, m->bins);
     free(once);
-    return ok;
+    return once;
 }
 
 /* The percentiles of a resample's ECE are reflected at the estimate, which takes the bias away once, as the resamples add it once. */
@@ -451,7 +435,7 @@ static void debias_interval(cp_metrics *m) {
     own->high = fmax(own->value, fmax(0, 2 * plain->value - plain->low));
 }
 
-static bool bootstrap(const scored *s, cp_metrics_config config, cp_metrics *m) {
+static bool estimate(const scored *s, cp_metrics_config config, cp_metrics *m) {
     cp_resampling r = {.n = s->n,
                        .groups = s->group,
                        .resamples = config.resamples,
@@ -460,22 +444,24 @@ static bool bootstrap(const scored *s, cp_metrics_config config, cp_metrics *m) 
                        .scratch = TALLIES * (size_t)s->classes + (s->group ? (size_t)s->n : 0),
                        .context = s,
                        .measure = measure};
-    double       *all = cp_resample(&r, &m->resamples);
-    size_t        count = (size_t)m->resamples;
-    if (all && config.keep) m->resampled = malloc(CP_METRICS * count * sizeof *all + 1);
-    bool ok = all && (m->resampled || !config.keep);
-    if (ok && m->resampled) memcpy(m->resampled, all, CP_METRICS * count * sizeof *all);
-    for (size_t k = 0; ok && k < r.values; k++) {
-        size_t       by_class = k - by_class_at();
-        cp_estimate *to = k < CP_METRICS        ? &m->of[k]
-                          : k < by_class_at()   ? &m->by_group[k - CP_METRICS]
-                          : k < agreement_at(s) ? &m->by_class[by_class]
-                                                : &m->agreement[k - agreement_at(s)];
-        if (k < CP_METRICS || k >= by_class_at() || s->group) cp_estimate_interval(to, all + k * count, m->resamples);
+    cp_estimate  *found = malloc(r.values * sizeof *found);
+    double       *all = found && count_predictions(s, m) ? cp_resample(&r, found, &m->resamples) : NULL;
+    if (all) {
+        memcpy(m->of, found, sizeof m->of);
+        memcpy(m->by_group, found + CP_METRICS, sizeof m->by_group);
+        memcpy(m->by_class, found + by_class_at(), (agreement_at(s) - by_class_at()) * sizeof *found);
+        memcpy(m->agreement, found + agreement_at(s), sizeof m->agreement);
+        m->ece_debiased = (cp_estimate){debiased(m), NAN, NAN};
+        debias_interval(m);
     }
-    if (ok) debias_interval(m);
-    free(all);
-    return ok;
+    m->groups = s->groups;
+    m->grouped = s->group;
+    free(found);
+    if (all && config.keep)
+        m->resampled = all;
+    else
+        free(all);
+    return all;
 }
 
 cp_metrics *(cp_metrics_new)(cp_at at, const cp_predictions *p, cp_metrics_config config, cp_status *status) {
@@ -488,7 +474,7 @@ cp_metrics *(cp_metrics_new)(cp_at at, const cp_predictions *p, cp_metrics_confi
                           .classes = p->classes,
                           .confusion = calloc(classes * classes, sizeof *m->confusion),
                           .by_class = calloc((classes + 1) * CP_CLASS_METRICS, sizeof *m->by_class)};
-    bool ok = m && m->confusion && m->by_class && scored_make(&scored, p) && estimate(&scored, m) && bootstrap(&scored, config, m);
+    bool ok = m && m->confusion && m->by_class && scored_make(&scored, p) && estimate(&scored, config, m);
     scored_free(&scored);
     if (ok) return m;
     cp_metrics_free(m);

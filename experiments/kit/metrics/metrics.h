@@ -110,7 +110,7 @@ typedef struct cp_metrics {
     int         *confusion; /* (classes, classes): [label][predicted] */
     cp_estimate  ece_debiased, agreement[CP_AGREEMENTS];
     cp_estimate *by_class;  /* (classes + 1, CP_CLASS_METRICS): the last row has the means */
-    double      *resampled; /* (CP_METRICS, resamples), in their order; NULL: not kept */
+    double      *resampled; /* (CP_METRICS or more, resamples), in their order; NULL: not kept */
     int          resamples;
 } cp_metrics;
 

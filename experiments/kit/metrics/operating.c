@@ -80,7 +80,7 @@ static void measure(const void *context, const double *times, double *scratch, d
     const cp_operating *p = context;
     double              counts[2][2] = {{0}};
     (void)scratch;
-    for (int i = 0; i < p->n; i++) counts[p->positive[i]][p->scores[i] >= p->threshold] += times ? times[i] : 1;
+    for (int i = 0; i < p->n; i++) counts[p->positive[i]][p->scores[i] >= p->threshold] += times[i];
     rates_of(counts, p->prevalence, rates);
 }
 
@@ -92,16 +92,10 @@ bool cp_operating_measure(cp_operating *p, cp_status *status) {
                        .values = CP_RATES,
                        .context = p,
                        .measure = measure};
-    double        rates[CP_RATES];
     int           count;
-    double       *all = cp_resample(&r, &count);
+    double       *all = cp_resample(&r, p->of, &count);
     memset(p->counts, 0, sizeof p->counts);
     for (int i = 0; i < p->n; i++) p->counts[p->positive[i]][p->scores[i] >= p->threshold]++;
-    measure(p, NULL, NULL, rates);
-    for (int k = 0; all && k < CP_RATES; k++) {
-        p->of[k] = (cp_estimate){rates[k], NAN, NAN};
-        if (!isnan(rates[k])) cp_estimate_interval(&p->of[k], all + (size_t)k * (size_t)count, count);
-    }
     if (all && !p->groups) {
         double quiet = p->counts[0][0], alarms = p->counts[0][1], missed = p->counts[1][0], hits = p->counts[1][1];
         p->of[CP_SENSITIVITY] = cp_wilson(hits, hits + missed);

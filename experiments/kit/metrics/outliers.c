@@ -2,6 +2,7 @@
 #include "experiments/kit/metrics/outliers.h"
 
 #include "core/threads.h"
+#include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,15 +12,6 @@ static void normalize(const double *z, size_t d, double *unit) {
     double length = 0;
     for (size_t k = 0; k < d; k++) length += z[k] * z[k];
     for (size_t k = 0; k < d; k++) unit[k] = length > 0 ? z[k] / sqrt(length) : 0;
-}
-
-/* The lower triangle of a symmetric matrix becomes L, with the matrix = L L'. */
-static void factorize(size_t d, double *a) {
-    for (size_t j = 0; j < d; j++)
-        for (size_t i = j; i < d; i++) {
-            for (size_t k = 0; k < j; k++) a[i * d + j] -= a[i * d + k] * a[j * d + k];
-            a[i * d + j] = i == j ? sqrt(a[i * d + j]) : a[i * d + j] / a[j * d + j];
-        }
 }
 
 static void fit(cp_reference *r, const double *z, const int *labels, int *count) {
@@ -38,7 +30,7 @@ static void fit(cp_reference *r, const double *z, const int *labels, int *count)
     }
     for (size_t k = 0; k < d; k++) trace += r->factor[k * d + k];
     for (size_t k = 0; k < d; k++) r->factor[k * d + k] += trace > 0 ? 1e-6 * trace / (double)d : 1;
-    factorize(d, r->factor);
+    cp_cholesky(r->factor, d);
 }
 
 bool cp_reference_make(cp_reference *r, int n, int features, const double *z, int classes, const int *labels, cp_status *status) {
@@ -73,12 +65,9 @@ typedef struct scoring {
 static double distance(const cp_reference *r, const double *z, const double *mean, double *solution) {
     size_t d = (size_t)r->features;
     double sum = 0;
-    for (size_t k = 0; k < d; k++) {
-        solution[k] = z[k] - mean[k];
-        for (size_t m = 0; m < k; m++) solution[k] -= r->factor[k * d + m] * solution[m];
-        solution[k] /= r->factor[k * d + k];
-        sum += solution[k] * solution[k];
-    }
+    for (size_t k = 0; k < d; k++) solution[k] = z[k] - mean[k];
+    cp_cholesky_solve(r->factor, d, solution);
+    for (size_t k = 0; k < d; k++) sum += solution[k] * solution[k];
     return sum;
 }
 

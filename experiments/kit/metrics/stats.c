@@ -1,4 +1,4 @@
-/* Means and quantiles. */
+/* Means, quantiles and the Cholesky factor. */
 #include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
@@ -84,4 +84,24 @@ bool cp_percentile_above(const float *values, size_t count, float above, double 
     }
     *percentile = number_of(known);
     return true;
+}
+
+void cp_cholesky(double *a, size_t n) {
+    for (size_t j = 0; j < n; j++) {
+        double pivot = a[j * n + j];
+        for (size_t k = 0; k < j; k++) pivot -= a[j * n + k] * a[j * n + k];
+        bool any = pivot > 1e-14 * a[j * n + j];
+        a[j * n + j] = any ? sqrt(pivot) : 0;
+        for (size_t i = j + 1; i < n; i++) {
+            for (size_t k = 0; k < j; k++) a[i * n + j] -= a[i * n + k] * a[j * n + k];
+            a[i * n + j] = any ? a[i * n + j] / a[j * n + j] : 0;
+        }
+    }
+}
+
+void cp_cholesky_solve(const double *l, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++) x[i] -= l[i * n + k] * x[k];
+        x[i] /= l[i * n + i];
+    }
 }

@@ -1,4 +1,4 @@
-/* Means and quantiles. */
+/* Means, quantiles and the Cholesky factor. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,3 +20,7 @@ bool cp_values_order(const double *values, int count, int *order);
 /* The percentile `share` (0 to 100) of those numbers that are finite and above `above`, exact and without a copy of them: of n
  * numbers the one with floor(share / 100 (n - 1)) others before it in their order. False when there are none. */
 bool cp_percentile_above(const float *values, size_t count, float above, double share, float *percentile);
+
+/* The lower triangle of a symmetric matrix (n, n) becomes that of L, with the matrix = L L'. A column without variance becomes zero. */
+void cp_cholesky(double *matrix, size_t n);
+void cp_cholesky_solve(const double *l, size_t n, double *x); /* x becomes L^-1 x */
