@@ -55,11 +55,6 @@ static bool is_data(const char *path) {
     return strcmp(path, "phantom") == 0 || (length > 4 && strcmp(path + length - 4, ".npz") == 0);
 }
 
-static const cp_split *split_of(const comparison *c, cp_images *images, cp_status *status) {
-    if (c->split == CP_IMAGES_SPLITS && !cp_images_join(images, status)) return NULL;
-    return &images->set->splits[c->split];
-}
-
 /* The same images with the same labels in the same order, whatever the files. */
 static bool same_rows(const cp_split *a, const cp_split *b) {
     size_t bytes = (size_t)a->count * a->set->values * cp_dtype_size(a->set->dtype);
@@ -70,10 +65,6 @@ static bool same_rows(const cp_split *a, const cp_split *b) {
 
 static bool check_rows(comparison *c, int i, const cp_split *rows, cp_status *status) {
     const cp_images *images = c->of[i].images, *first = c->of[0].images;
-    if (!rows->count) return cp_fail(status, "%.200s has no images in its %s split", images->name, cp_images_splits[c->split]);
-    for (int k = 0; k < rows->count; k++)
-        if (!rows->labels || rows->labels[k] < 0)
-            return cp_fail(status, "%.200s: image %d of the %s split has no label", images->name, k, cp_images_splits[c->split]);
     return i == 0 || strcmp(images->md5, first->md5) == 0 || same_rows(c->rows, rows) ||
            cp_fail(status,
                    "%.100s was trained on %.63s and %.100s on %.63s, whose %s splits have other rows; give the set on which both "
@@ -92,7 +83,7 @@ static bool load_run(comparison *c, int i, cp_status *status) {
     of->images = c->data ? cp_run_model_load(of->trained, c->data, status) : cp_run_model_images(of->trained, status);
     if (!of->images || !cp_run_model_fits(of->trained, of->images->name, of->images->set->shape, of->images->classes, status))
         return false;
-    const cp_split *rows = split_of(c, of->images, status);
+    const cp_split *rows = cp_images_rows(of->images, c->split, true, status);
     if (!rows) return false;
     if (i == 0) c->rows = rows, c->patients = of->images->groups[c->split];
     memcpy(c->sources + (size_t)i * (CP_MD5_TEXT - 1), of->trained->md5, CP_MD5_TEXT);

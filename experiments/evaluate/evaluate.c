@@ -46,8 +46,7 @@ static bool measure_reading(cp_evaluation *e, cp_reading which, cp_status *statu
     static const char *const titles[CP_READINGS] = {"softmax", "softmax, scaled", "Gaussians"};
     cp_predictions           predictions =
         cp_scores_predictions(&e->scores, which == CP_READING_BAYES, which == CP_READING_SCALED ? e->trained->temperature : 1);
-    cp_metrics *metrics =
-        cp_metrics_new(&predictions, (cp_metrics_config){.seed = (uint64_t)cp_option_int(e->options, "seed")}, status);
+    cp_metrics *metrics = cp_metrics_new(&predictions, (cp_metrics_config){.seed = e->seed}, status);
     e->measured[which] = (cp_measured){names[which], titles[which], metrics};
     return metrics != NULL;
 }
@@ -100,7 +99,7 @@ static bool measure_chains(cp_evaluation *e, cp_tape *tape, cp_status *status) {
 static bool measure_noise(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     int      count = e->rows->count < COMPARED ? e->rows->count : COMPARED;
     size_t   all = (size_t)count * e->images->set->values;
-    cp_rng   rng = cp_rng_named((uint64_t)cp_option_int(e->options, "seed"), "noise images");
+    cp_rng   rng = cp_rng_named(e->seed, "noise images");
     cp_real *pixels = malloc(all * sizeof *pixels);
     if (!pixels) return cp_fail(status, "not enough memory for images of noise");
     cp_rng_fill_uniform(&rng, pixels, all, (cp_real)-cp_images_range(e->images), (cp_real)cp_images_range(e->images));
@@ -237,13 +236,17 @@ static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric,
     }
 }
 
-/* A row of what only evaluate shows: the ECE without its bias, and kappa. */
-static void own_row(cp_table *table, const cp_evaluation *e, const char *title, int which) {
-    cp_table_text(table, "%s", title);
-    for (int r = 0; r < CP_READINGS; r++) {
-        const cp_metrics *m = e->measured[r].metrics;
-        if (m) cp_estimate_cell(table, NULL, NULL, which < 0 ? m->ece_debiased : m->agreement[which], which < 0);
-    }
+/* What only evaluate shows: the ECE without its bias, and agreement. */
+static const struct {
+    const char *title, *name;
+    bool        share, ordered; /* ordered: only of classes that are */
+} own[1 + CP_AGREEMENTS] = {{"ECE, debiased, %", "ece_debiased", true, false},
+                            {"kappa", "kappa", false, false},
+                            {"kappa, quadratic", "kappa_quadratic", false, true},
+                            {"mean absolute error", "mean_absolute_error", false, true}};
+
+static void own_cell(cp_table *table, cp_json_writer *w, const cp_metrics *m, int k) {
+    cp_estimate_cell(table, w, own[k].name, k ? m->agreement[k - 1] : m->ece_debiased, own[k].share);
 }
 
 /* One row per metric, one column per reading; if there are patients, more rows by patient. */
@@ -252,10 +255,12 @@ static cp_table *metrics_table(const cp_evaluation *e) {
     for (int r = 0; r < CP_READINGS; r++)
         if (e->measured[r].metrics) cp_table_column(table, e->measured[r].title);
     for (cp_metric m = 0; m < CP_METRICS; m++) table_row(table, e, m, false);
-    own_row(table, e, "ECE, debiased, %", -1);
-    own_row(table, e, "kappa", CP_KAPPA);
-    if (cp_option_flag(e->options, "ordered")) own_row(table, e, "kappa, quadratic", CP_KAPPA_QUADRATIC);
-    if (cp_option_flag(e->options, "ordered")) own_row(table, e, "mean absolute error", CP_MAE);
+    for (int k = 0; k <= CP_AGREEMENTS; k++) {
+        if (own[k].ordered && !cp_option_flag(e->options, "ordered")) continue;
+        cp_table_text(table, "%s", own[k].title);
+        for (int r = 0; r < CP_READINGS; r++)
+            if (e->measured[r].metrics) own_cell(table, NULL, e->measured[r].metrics, k);
+    }
     for (cp_metric m = 0; e->scores.groups && m < CP_METRICS_BY_GROUP; m++) table_row(table, e, m, true);
     return table;
 }
@@ -267,13 +272,9 @@ static void put_mean(cp_json_writer *w, const char *key, int n, const double *va
 static void put_own(const cp_evaluation *e, cp_json_writer *w) {
     cp_json_put_object(w, "agreement");
     for (int r = 0; r < CP_READINGS; r++) {
-        const cp_metrics *m = e->measured[r].metrics;
-        if (!m) continue;
+        if (!e->measured[r].metrics) continue;
         cp_json_put_object(w, e->measured[r].name);
-        cp_estimate_cell(NULL, w, "ece_debiased", m->ece_debiased, true);
-        cp_estimate_cell(NULL, w, "kappa", m->agreement[CP_KAPPA], false);
-        cp_estimate_cell(NULL, w, "kappa_quadratic", m->agreement[CP_KAPPA_QUADRATIC], false);
-        cp_estimate_cell(NULL, w, "mean_absolute_error", m->agreement[CP_MAE], false);
+        for (int k = 0; k <= CP_AGREEMENTS; k++) own_cell(NULL, w, e->measured[r].metrics, k);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
@@ -358,28 +359,17 @@ static bool write_result(cp_evaluation *e) {
 
 /* ---- the command ---- */
 
-static const cp_split *rows_of(cp_images *images, int split, cp_status *status) {
-    if (split == CP_IMAGES_SPLITS && !cp_images_join(images, status)) return NULL;
-    const cp_split *rows = &images->set->splits[split];
-    if (rows->count) return rows;
-    return cp_null(cp_fail(status, "%.200s has no images in its %s split", images->name, cp_images_splits[split]));
-}
-
 static bool load(cp_evaluation *e, cp_status *status) {
     const cp_options *o = e->options;
     bool              outliers = cp_option_text(o, "ood") || cp_option_flag(o, "corrupt");
     e->split = cp_option_choice(o, "split");
+    e->seed = (uint64_t)cp_option_int(o, "seed");
     int weights = cp_option_choice(o, "weights");
     if (weights > CP_WEIGHTS_END) weights = outliers ? CP_WEIGHTS_END : CP_WEIGHTS_SELECTED; /* see CP_OPTION_WEIGHTS */
     e->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)weights, status);
     e->images = e->trained ? cp_run_model_load(e->trained, cp_argument(o, 1), status) : NULL;
-    const cp_images *images = e->images;
-    if (!images || !(e->rows = rows_of(e->images, e->split, status))) return false;
-    for (int i = 0; i < e->rows->count; i++)
-        if (!e->rows->labels || e->rows->labels[i] < 0)
-            return cp_fail(status, "%.200s: image %d of the %s split has no label; couplet predict needs none", images->name, i,
-                           cp_images_splits[e->split]);
-    return cp_points_read(e, status) && cp_groups_read(e, status) && cp_outliers_open(e, status);
+    e->rows = e->images ? cp_images_rows(e->images, e->split, true, status) : NULL;
+    return e->rows && cp_points_read(e, status) && cp_groups_read(e, status) && cp_outliers_open(e, status);
 }
 
 static void evaluation_free(cp_evaluation *e) {

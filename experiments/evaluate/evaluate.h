@@ -23,13 +23,14 @@ typedef enum cp_outlier_kind {
 
 /* A set of --ood, or a corrupted copy of the images. */
 typedef struct cp_outlier_set {
-    cp_text       name;
-    cp_images    *images; /* NULL: a copy, of this kind and strength */
-    cp_corruption corruption;
-    int           strength, n;
-    double        accuracy;             /* of a copy: its labels are known */
-    double       *scores[CP_OUTLIERS];  /* (n); NULL: the model has no such score */
-    cp_ranking    against[CP_OUTLIERS]; /* the images, which are marked, and the outliers */
+    cp_text         name;
+    cp_images      *images; /* NULL: a copy, of this kind and strength */
+    const cp_split *rows;
+    cp_corruption   corruption;
+    int             strength, n;
+    double          accuracy;             /* of a copy: its labels are known */
+    double         *scores[CP_OUTLIERS];  /* (n); NULL: the model has no such score */
+    cp_ranking      against[CP_OUTLIERS]; /* the images, which are marked, and the outliers */
 } cp_outlier_set;
 
 typedef struct cp_energies {
@@ -62,6 +63,7 @@ typedef struct cp_evaluation {
     cp_run_model     *trained;
     cp_images        *images;
     int               split;
+    uint64_t          seed;
     const cp_split   *rows;
     cp_scores         scores;
     cp_measured       measured[CP_READINGS];
@@ -109,6 +111,9 @@ bool cp_outliers_draw(const cp_evaluation *e, cp_status *status);
 void cp_outliers_put(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
 void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *writer, FILE *file);
 void cp_outliers_free(cp_evaluation *e);
+
+/* A curve of cp_ranking, with its band, if it has one. */
+void cp_curve_draw(cp_panel *panel, int color, const char *label, bool band, const cp_estimate curve[CP_CURVE_POINTS]);
 
 /* Bins that hold these too, all but the outermost hundredth on either side, so that a few outliers do not squeeze the rest. */
 cp_bins cp_bins_for(cp_bins bins, int n, const double *values);

@@ -27,7 +27,7 @@ static bool measure_group(cp_evaluation *e, int g, double *logits, int *labels, 
     e->by.count[g] = p.n;
     if (p.n == 0) return true;
     /* Seeds of their own, since the groups are resampled independently of each other. */
-    cp_metrics_config config = {.seed = (uint64_t)cp_option_int(e->options, "seed") + (uint64_t)g, .keep = true};
+    cp_metrics_config config = {.seed = e->seed + (uint64_t)g, .keep = true};
     e->by.metrics[g] = cp_metrics_new(&p, config, status);
     return e->by.metrics[g] != NULL;
 }

@@ -22,16 +22,14 @@ static bool no_memory(cp_status *status) { return cp_fail(status, "not enough me
 
 /* ---- which sets ---- */
 
-static const cp_split *rows_of(const cp_evaluation *e, const cp_outlier_set *s) { return &s->images->set->splits[e->split]; }
-
 static bool open_set(cp_evaluation *e, const char *path, cp_status *status) {
     cp_outlier_set *s = &e->outliers[e->outlier_count++];
     s->images = cp_images_load_for(path, e->trained->model, status);
-    if (!s->images || (e->split == CP_IMAGES_SPLITS && !cp_images_join(s->images, status))) return false;
+    s->rows = s->images ? cp_images_rows(s->images, e->split, false, status) : NULL;
+    if (!s->rows) return false;
+    s->n = s->rows->count;
     snprintf(s->name.s, sizeof s->name.s, "%s", s->images->name);
     strcat(e->outliers_md5, s->images->md5);
-    s->n = rows_of(e, s)->count;
-    if (!s->n) return cp_fail(status, "%.200s has no images in its %s split", s->name.s, cp_images_splits[e->split]);
     cp_shape here = e->images->set->shape, there = s->images->set->shape;
     return cp_shapes_equal(here, there) ||
            cp_fail(status, "--ood %.200s has inputs of shape %s, %.200s of %s; both must be the same, and nothing is resized here",
@@ -128,7 +126,7 @@ static bool score(const cp_evaluation *e, cp_tape *tape, const cp_reference *r, 
 static bool score_copies(const cp_evaluation *e, cp_tape *tape, const cp_reference *r, cp_outlier_set *s, cp_status *status) {
     size_t   values = e->images->set->values;
     cp_real *pixels = malloc(((size_t)s->n + 1) * values * sizeof *pixels), *one = pixels ? pixels + (size_t)s->n * values : NULL;
-    cp_rng   rng = cp_rng_named((uint64_t)cp_option_int(e->options, "seed"), s->name.s);
+    cp_rng   rng = cp_rng_named(e->seed, s->name.s);
     cp_dataset *set =
         cp_dataset_new((cp_dataset_config){.dtype = CP_REAL_DTYPE, .shape = e->images->set->shape, .classes = e->scores.classes});
     bool ok = (pixels && set) || no_memory(status);
@@ -175,7 +173,7 @@ static bool rank(const cp_evaluation *e, cp_outlier_set *s, cp_status *status) {
                                      .marked = marked,
                                      .groups = grouped ? patients : NULL,
                                      .resamples = s->images ? 0 : -1,
-                                     .seed = (uint64_t)cp_option_int(e->options, "seed")};
+                                     .seed = e->seed};
         ok = cp_ranking_measure(&s->against[k], status);
     }
     free(all), free(marked), free(patients);
@@ -190,8 +188,7 @@ bool cp_outliers_measure(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     for (int i = 0; ok && i < e->outlier_count; i++) {
         cp_outlier_set *s = &e->outliers[i];
         ok = cp_run_should_continue(e->run) &&
-             (s->images ? score(e, tape, &r, rows_of(e, s), s->scores, &s->accuracy, status)
-                        : score_copies(e, tape, &r, s, status)) &&
+             (s->images ? score(e, tape, &r, s->rows, s->scores, &s->accuracy, status) : score_copies(e, tape, &r, s, status)) &&
              rank(e, s, status);
     }
     cp_reference_free(&r);
@@ -208,14 +205,8 @@ static bool draw_curves(const cp_evaluation *e, int sets, cp_status *status) {
         const cp_outlier_set *s = &e->outliers[i];
         cp_panel             *panel = cp_figure_panel(
                         figure, (cp_panel_config){.title = s->name.s, .x_label = "outliers", .y_label = "images", .x_max = 1, .y_max = 1});
-        for (int k = 0; k < CP_OUTLIERS; k++) {
-            double x[CP_CURVE_POINTS], y[CP_CURVE_POINTS];
-            for (int p = 0; p < CP_CURVE_POINTS; p++)
-                x[p] = (double)p / (CP_CURVE_POINTS - 1), y[p] = s->against[k].curves[CP_CURVE_ROC][p].value;
-            if (s->scores[k])
-                cp_panel_line(panel, (cp_style){.color = k, .marker = CP_NO_MARK, .label = kinds[k].title}, CP_CURVE_POINTS, x, y,
-                              NULL);
-        }
+        for (int k = 0; k < CP_OUTLIERS; k++)
+            if (s->scores[k]) cp_curve_draw(panel, k, kinds[k].title, false, s->against[k].curves[CP_CURVE_ROC]);
     }
     return cp_figure_finish(figure, cp_run_path(e->run, "outliers").s, status);
 }

@@ -76,7 +76,7 @@ static bool choose_thresholds(cp_evaluation *e, cp_tape *tape, cp_status *status
 
 static bool measure_abstention(cp_evaluation *e, cp_status *status) {
     const cp_scores *s = &e->scores;
-    cp_ranking       r = {.n = s->n, .groups = s->groups, .abstention = true, .seed = (uint64_t)cp_option_int(e->options, "seed")};
+    cp_ranking       r = {.n = s->n, .groups = s->groups, .abstention = true, .seed = e->seed};
     double          *scores = malloc(((size_t)s->n + 1) * sizeof *scores);
     bool            *right = malloc(((size_t)s->n + 1) * sizeof *right), ok = scores && right;
     if (!ok) cp_fail(status, "not enough memory for the order of the answers");
@@ -97,7 +97,6 @@ static bool measure_abstention(cp_evaluation *e, cp_status *status) {
 
 bool cp_points_measure(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     const cp_scores *s = &e->scores;
-    uint64_t         seed = (uint64_t)cp_option_int(e->options, "seed");
     const char      *at = cp_option_text(e->options, "at");
     e->ones = calloc((size_t)s->classes, sizeof *e->ones);
     bool ok = e->ones || cp_fail(status, "not enough memory for %d classes", s->classes);
@@ -110,11 +109,11 @@ bool cp_points_measure(cp_evaluation *e, cp_tape *tape, cp_status *status) {
                                     .marked = one->marked,
                                     .groups = s->groups,
                                     .resamples = s->classes == 2 ? 0 : -1, /* bands of many curves cannot be distinguished */
-                                    .seed = seed};
+                                    .seed = e->seed};
         ok = cp_ranking_measure(&one->ranking, status);
         if (!ok || !at) continue;
         cp_operating *p = &one->point;
-        p->n = s->n, p->scores = one->scores, p->positive = one->marked, p->groups = s->groups, p->seed = seed;
+        p->n = s->n, p->scores = one->scores, p->positive = one->marked, p->groups = s->groups, p->seed = e->seed;
         p->prevalence = cp_option_real_or(e->options, "prevalence", 0);
         ok = cp_operating_measure(p, status);
     }
@@ -128,15 +127,15 @@ void cp_points_free(cp_evaluation *e) {
 
 /* ---- the figure ---- */
 
-static void draw_curve(cp_panel *panel, int color, const char *label, const cp_estimate curve[CP_CURVE_POINTS]) {
+void cp_curve_draw(cp_panel *panel, int color, const char *label, bool band, const cp_estimate curve[CP_CURVE_POINTS]) {
     double x[CP_CURVE_POINTS], y[CP_CURVE_POINTS], low[CP_CURVE_POINTS], high[CP_CURVE_POINTS];
-    bool   band = false;
+    bool   any = false;
     for (int i = 0; i < CP_CURVE_POINTS; i++) {
         x[i] = (double)i / (CP_CURVE_POINTS - 1);
         y[i] = curve[i].value, low[i] = curve[i].low, high[i] = curve[i].high;
-        band = band || !isnan(low[i]);
+        any = any || !isnan(low[i]);
     }
-    if (band) cp_panel_band(panel, (cp_style){.color = color}, CP_CURVE_POINTS, x, low, high);
+    if (band && any) cp_panel_band(panel, (cp_style){.color = color}, CP_CURVE_POINTS, x, low, high);
     cp_panel_line(panel, (cp_style){.color = color, .marker = CP_NO_MARK, .label = label}, CP_CURVE_POINTS, x, y, NULL);
 }
 
@@ -167,14 +166,14 @@ bool cp_points_draw(const cp_evaluation *e, cp_status *status) {
     for (int c = first_class(e); c < classes && c < MAX; c++) {
         const cp_one *one = &e->ones[c];
         int           color = classes == 2 ? 0 : c;
-        draw_curve(roc, color, name_of(e, c).s, one->ranking.curves[CP_CURVE_ROC]);
-        draw_curve(pr, color, name_of(e, c).s, one->ranking.curves[CP_CURVE_PR]);
+        cp_curve_draw(roc, color, name_of(e, c).s, true, one->ranking.curves[CP_CURVE_ROC]);
+        cp_curve_draw(pr, color, name_of(e, c).s, true, one->ranking.curves[CP_CURVE_PR]);
         if (!at) continue;
         draw_point(roc, color, 1 - one->point.of[CP_SPECIFICITY].value, one->point.of[CP_SENSITIVITY].value);
         draw_point(pr, color, one->point.of[CP_SENSITIVITY].value, one->point.of[CP_PPV].value);
     }
     for (int k = 0; k < CP_ABSTENTIONS; k++)
-        if (e->abstention[k].n) draw_curve(risk, k, orders[k], e->abstention[k].curves[CP_CURVE_RISK]);
+        if (e->abstention[k].n) cp_curve_draw(risk, k, orders[k], true, e->abstention[k].curves[CP_CURVE_RISK]);
     return cp_figure_finish(figure, cp_run_path(e->run, "curves").s, status);
 }
 

@@ -693,6 +693,18 @@ bool cp_images_join(cp_images *images, cp_status *status) {
     return ok;
 }
 
+const cp_split *cp_images_rows(cp_images *images, int split, bool labeled, cp_status *status) {
+    if (split == CP_IMAGES_SPLITS && !cp_images_join(images, status)) return NULL;
+    const cp_split *rows = &images->set->splits[split];
+    if (!rows->count)
+        return cp_null(cp_fail(status, "%.200s has no images in its %s split", images->name, cp_images_splits[split]));
+    for (int i = 0; labeled && i < rows->count; i++)
+        if (!rows->labels || rows->labels[i] < 0)
+            return cp_null(cp_fail(status, "%.200s: image %d of the %s split has no label; couplet predict needs none",
+                                   images->name, i, cp_images_splits[split]));
+    return rows;
+}
+
 /* ---- columns ---- */
 
 /* The columns that import kept, for a message. */

@@ -81,6 +81,9 @@ int *cp_images_column(const cp_images *images, const char *file, int split, cons
 /* Adds a split CP_IMAGES_SPLITS, "all", with the images of all others. */
 bool cp_images_join(cp_images *images, cp_status *status);
 
+/* A split, or all of them joined; NULL with a message when it has no images or, if labels are needed, an image without. */
+const cp_split *cp_images_rows(cp_images *images, int split, bool labeled, cp_status *status);
+
 cp_about cp_images_about(const cp_images *images); /* for the model that is trained on them */
 
 /* How pixels become numbers, as a sentence's end: "uint8, x / 127.5 - 1". */
