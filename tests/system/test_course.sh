@@ -123,6 +123,8 @@ sed 's/return record(t, x \/ y/raise(SIGSEGV); return record(t, x \/ y/; 1i #inc
 expect 1 "the program crashed" 1 cheat.c
 sed 's/a, 1 \/ y/a, 1.01 \/ y/' right.c >cheat.c
 expect 1 "expected 0.333333, received 0.336667" 1 cheat.c
+solution 04 | sed 's/shapes_differ(op, a, b);/return record(tape, rows, columns, a, b, rule);/' >cheat.c
+expect 1 "add refuses (2, 3) + (3, 3): expected 1, received 0" 4 cheat.c
 solution 05 | sed 's/gin\[i\] = \(.*\);/gin[i] = cp_scale(at, \1, 1.01);/' >cheat.c
 expect 1 "cp_gradcheck of the first order: expected 1, received 0" 5 cheat.c
 

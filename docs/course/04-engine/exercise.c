@@ -41,7 +41,7 @@ static void mul_rule(tensor *out) {
     (void)out; /* not yet */
 }
 
-/* a b, elementwise, with broadcasting. Now change add and add_rule, too. */
+/* a b, elementwise, with broadcasting; shapes_differ for shapes that do not fit. Now change add and add_rule, too. */
 tensor *mul(tape *tape, tensor *a, tensor *b) {
     tensor *out = record(tape, a->rows, a->columns, a, b, mul_rule);
     /* not yet */
