@@ -1,6 +1,5 @@
 /* couplet compare: runs against each other on the same images, with intervals of their differences and tests. */
 #include "experiments/commands.h"
-#include "experiments/kit/metrics/bootstrap.h"
 #include "experiments/kit/metrics/paired.h"
 #include "experiments/kit/train/predictions.h"
 #include "experiments/kit/train/run_model.h"
@@ -152,15 +151,8 @@ static bool delong(const comparison *c, int i, double *p, cp_status *status) {
 
 static bool compare(const comparison *c, difference *d, cp_status *status) {
     const cp_metrics *a = c->of[0].metrics, *b = c->of[d->run].metrics;
-    size_t            at = (size_t)d->metric * (size_t)a->resamples;
-    double           *differences = malloc(((size_t)a->resamples + 1) * sizeof *differences);
-    if (!differences) return cp_fail(status, "not enough memory for the differences");
-    for (size_t k = 0; k < (size_t)a->resamples; k++) differences[k] = b->resampled[at + k] - a->resampled[at + k];
-    d->value = (cp_estimate){b->of[d->metric].value - a->of[d->metric].value, NAN, NAN};
-    d->p = cp_bootstrap_p(differences, a->resamples);
     d->test = "bootstrap";
-    cp_estimate_interval(&d->value, differences, a->resamples);
-    free(differences);
+    if (!cp_metrics_subtract(b, a, d->metric, &d->value, &d->p)) return cp_fail(status, "not enough memory for the differences");
     if (c->patients) return true;
     if (d->metric == CP_ACCURACY) d->p = mcnemar(c, d->run), d->test = "McNemar";
     if (d->metric != CP_AUC || a->classes != 2) return true;

@@ -1,6 +1,6 @@
 /* The metrics of each group of images, and the largest gap between two groups. */
 #include "experiments/evaluate/evaluate.h"
-#include "experiments/kit/metrics/bootstrap.h"
+#include "experiments/kit/metrics/paired.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,17 +76,8 @@ static bool extremes(const cp_groups *by, cp_metric k, int *high, int *low) {
 
 /* Their difference, with the interval of independent resamples; false as above. */
 static bool gap_of(const cp_groups *by, cp_metric k, int *high, int *low, cp_estimate *gap) {
-    if (!extremes(by, k, high, low)) return false;
-    const cp_metrics *a = by->metrics[*high], *b = by->metrics[*low];
-    int               count = a->resamples < b->resamples ? a->resamples : b->resamples;
-    double           *differences = malloc(((size_t)count + 1) * sizeof *differences);
-    *gap = (cp_estimate){a->of[k].value - b->of[k].value, NAN, NAN};
-    for (int i = 0; differences && i < count; i++)
-        differences[i] =
-            a->resampled[(size_t)k * (size_t)a->resamples + (size_t)i] - b->resampled[(size_t)k * (size_t)b->resamples + (size_t)i];
-    if (differences) cp_estimate_interval(gap, differences, count);
-    free(differences);
-    return true;
+    double p;
+    return extremes(by, k, high, low) && cp_metrics_subtract(by->metrics[*high], by->metrics[*low], k, gap, &p);
 }
 
 static void put_gaps(const cp_groups *by, cp_json_writer *w, cp_table *table) {

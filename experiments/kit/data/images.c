@@ -661,7 +661,7 @@ cp_images *cp_images_load_for(const char *file_or_name, const cp_model *model, c
 }
 
 /* All rows of all splits, one after another, as one more. */
-bool cp_images_join(cp_images *images, cp_status *status) {
+static bool join_splits(cp_images *images, cp_status *status) {
     const cp_split *splits = images->set->splits;
     size_t          row = images->set->values * cp_dtype_size(images->set->dtype), done = 0;
     int             count = 0;
@@ -694,7 +694,7 @@ bool cp_images_join(cp_images *images, cp_status *status) {
 }
 
 const cp_split *cp_images_rows(cp_images *images, int split, bool labeled, cp_status *status) {
-    if (split == CP_IMAGES_SPLITS && !cp_images_join(images, status)) return NULL;
+    if (split == CP_IMAGES_SPLITS && !join_splits(images, status)) return NULL;
     const cp_split *rows = &images->set->splits[split];
     if (!rows->count)
         return cp_null(cp_fail(status, "%.200s has no images in its %s split", images->name, cp_images_splits[split]));

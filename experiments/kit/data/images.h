@@ -33,7 +33,7 @@
 #include "models/model.h"
 
 enum { CP_IMAGES_TRAIN, CP_IMAGES_VAL, CP_IMAGES_TEST, CP_IMAGES_SPLITS };
-extern const char *const cp_images_splits[CP_IMAGES_SPLITS + 1]; /* "train", "val", "test"; "all", see cp_images_join */
+extern const char *const cp_images_splits[CP_IMAGES_SPLITS + 1]; /* "train", "val", "test"; "all", see cp_images_rows */
 
 enum { CP_IMAGES_CHANNELS = 4, CP_IMAGES_CLASSES = 1000 }; /* maximum */
 
@@ -78,10 +78,8 @@ cp_images *cp_images_load_for(const char *file_or_name, const cp_model *model, c
  * {split}_group_COLUMN, in which `couplet import` keeps columns, or {split}_COLUMN, text or whole numbers. NULL with a message. */
 int *cp_images_column(const cp_images *images, const char *file, int split, const char *column, cp_names *names, cp_status *status);
 
-/* Adds a split CP_IMAGES_SPLITS, "all", with the images of all others. */
-bool cp_images_join(cp_images *images, cp_status *status);
-
-/* A split, or all of them joined; NULL with a message when it has no images or, if labels are needed, an image without. */
+/* A split, or for CP_IMAGES_SPLITS the added split "all" with the images of all others; NULL with a message when it has no images or, if
+ * labels are needed, an image without. */
 const cp_split *cp_images_rows(cp_images *images, int split, bool labeled, cp_status *status);
 
 cp_about cp_images_about(const cp_images *images); /* for the model that is trained on them */

@@ -1,6 +1,7 @@
 /* Paired tests. */
 #include "experiments/kit/metrics/paired.h"
 
+#include "experiments/kit/metrics/bootstrap.h"
 #include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
@@ -82,6 +83,20 @@ double cp_bootstrap_p(const double *differences, int count) {
         above += differences[i] >= 0;
     }
     return defined ? fmin(1, 2.0 * (1 + (below < above ? below : above)) / (1 + defined)) : NAN;
+}
+
+bool cp_metrics_subtract(const cp_metrics *a, const cp_metrics *b, cp_metric metric, cp_estimate *difference, double *p) {
+    int           count = a->resamples < b->resamples ? a->resamples : b->resamples;
+    const double *of_a = a->resampled + (size_t)metric * (size_t)a->resamples;
+    const double *of_b = b->resampled + (size_t)metric * (size_t)b->resamples;
+    double       *differences = malloc(((size_t)count + 1) * sizeof *differences);
+    if (!differences) return false;
+    for (int i = 0; i < count; i++) differences[i] = of_a[i] - of_b[i];
+    *difference = (cp_estimate){a->of[metric].value - b->of[metric].value, NAN, NAN};
+    *p = cp_bootstrap_p(differences, count);
+    cp_estimate_interval(difference, differences, count);
+    free(differences);
+    return true;
 }
 
 bool cp_holm(int count, const double *p, double *adjusted) {

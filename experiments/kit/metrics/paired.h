@@ -2,7 +2,7 @@
  * All p-values are two-sided. */
 #pragma once
 
-#include <stdbool.h>
+#include "experiments/kit/metrics/metrics.h"
 
 /* The sign test: the probability that of wins + losses fair coins at most the smaller or at least the larger number would be heads. 1 when there are
  * none; ties count as neither. Of the rows that only one of two classifiers gets right it is McNemar's exact test. */
@@ -20,6 +20,10 @@ bool cp_delong_test(int n, const double *first, const double *second, const bool
 /* Of differences over resamples, ascending or not: 2 (1 + the fewer of those at most 0 and at least 0) / (1 + all), at most 1. NaN are left
  * out; NaN without others. */
 double cp_bootstrap_p(const double *differences, int count);
+
+/* A metric of `a` less that of `b`, with the interval over the resamples that both kept, in their order, and their p as above. The resamples
+ * are the same ones with one seed on the same rows, otherwise independent. False: out of memory. */
+bool cp_metrics_subtract(const cp_metrics *a, const cp_metrics *b, cp_metric metric, cp_estimate *difference, double *p);
 
 /* Holm's correction into `adjusted`, which may be p: the i-th smallest of m p-values is multiplied by m - i + 1; none is below a smaller one's,
  * or above 1. NaN stay, and do not count. */
