@@ -224,11 +224,12 @@ static void put_notes(const comparison *c, cp_json_writer *w, FILE *file) {
     for (int k = 0; k < (c->count - 1) * COMPARED; k++) tests += !isnan(c->differences[k].p);
     cp_json_put_array(w, "notes");
     cp_note_put(w, file,
-                "All runs are compared with %s on the same %d images of %s, %s, %s split, by the softmax, each scaled by its own "
+                "All runs are compared with %s on the same %d image%s of %s, %s, %s split, by the softmax, each scaled by its own "
                 "temperature.",
-                c->of[0].trained->name, c->rows->count, images->name, cp_images_origin(images), cp_images_splits[c->split]);
-    if (c->patients && c->of[0].metrics->groups == 1)
-        cp_note_put(w, file, "One patient gives no intervals and no p-values.");
+                c->of[0].trained->name, c->rows->count, c->rows->count == 1 ? "" : "s", images->name, cp_images_origin(images),
+                cp_images_splits[c->split]);
+    if (c->of[0].metrics->groups == 1)
+        cp_note_put(w, file, "One %s gives no intervals, and no p-values of the bootstrap.", c->patients ? "patient" : "image");
     else
         cp_note_put(w, file, "Differences have paired bootstrap intervals of 95 %%%s%s.%s", c->patients ? ", taken over " : "",
                     c->patients ? cp_patients_of(c->of[0].metrics).s : "", cp_patients_few(c->of[0].metrics));
@@ -239,7 +240,7 @@ static void put_notes(const comparison *c, cp_json_writer *w, FILE *file) {
     else if (tests)
         cp_note_put(w, file, "The p-values are two-sided: McNemar's exact test for the accuracy, %sthe bootstrap for the others.",
                     delong);
-    if (tests) cp_note_put(w, file, "Holm's correction is over the %d tests of this table.", tests);
+    if (tests) cp_note_put(w, file, "Holm's correction is over the %d test%s of this table.", tests, tests == 1 ? "" : "s");
     for (int i = 0; i < c->count; i++) cp_run_model_note(c->of[i].trained, w, file);
     if (*images->warning.message) cp_note_put(w, file, "Warning: %s.", images->warning.message);
     cp_json_put_end(w);
@@ -283,8 +284,12 @@ static bool load(comparison *c, cp_status *status) {
     c->of = calloc((size_t)c->count, sizeof *c->of);
     c->sources = calloc((size_t)c->count, CP_MD5_TEXT);
     if (!c->of || !c->sources) return cp_fail(status, "not enough memory for %d runs", c->count);
-    for (int i = 0; i < c->count; i++)
+    for (int i = 0; i < c->count; i++) {
+        if (is_data(cp_argument(c->options, i)))
+            return cp_fail(status, "%.200s is a set of images; give it last: couplet compare RUN RUN DATA.npz",
+                           cp_argument(c->options, i));
         if (!load_run(c, i, status)) return false;
+    }
     for (int i = 1; i < c->count; i++)
         if (c->of[i].images->classes != c->of[0].images->classes)
             return cp_fail(status, "%.100s has other classes than %.100s", c->of[i].trained->name, c->of[0].trained->name);

@@ -120,9 +120,24 @@ static void tests_without_a_p_value_are_neither_counted_nor_corrected(void) {
     TEST_ASSERT_TRUE(isnan(number(difference(class, 2), "p")) && isnan(number(difference(class, 2), "p_holm")));
     TEST_ASSERT_TRUE(has_note(class, "over the 5 tests"));
     TEST_ASSERT_TRUE(isnan(number(difference(patient, 0), "p")) && isnan(end_of(difference(patient, 0), 1)));
-    TEST_ASSERT_TRUE(has_note(patient, "One patient gives no intervals and no p-values"));
+    TEST_ASSERT_TRUE(has_note(patient, "One patient gives no intervals"));
     TEST_ASSERT_FALSE(has_note(patient, "Holm"));
     cp_json_free(class), cp_json_free(patient);
+}
+
+static void one_row_has_neither_an_interval_nor_a_p_value_of_the_bootstrap(void) {
+    double         z[] = {2, 0, 1, 1.5}, p;
+    cp_predictions of = {.n = 1, .classes = 2, .values = z, .logits = true, .labels = (int[]){0, 1}}, other = of;
+    other.values = z + 2;
+    for (; of.n <= 2; of.n++, other.n++, other.values = (double[]){1, 1.5, 0, 3}) {
+        cp_metrics *a = cp_metrics_new(&of, (cp_metrics_config){.keep = true}, &status);
+        cp_metrics *b = cp_metrics_new(&other, (cp_metrics_config){.keep = true}, &status);
+        cp_estimate d;
+        TEST_ASSERT_TRUE(cp_metrics_subtract(b, a, CP_NLL, &d, &p));
+        TEST_ASSERT_EQUAL_DOUBLE(b->of[CP_NLL].value - a->of[CP_NLL].value, d.value);
+        TEST_ASSERT_TRUE(isnan(d.low) == (of.n == 1) && isnan(d.high) == (of.n == 1) && isnan(p) == (of.n == 1));
+        cp_metrics_free(a), cp_metrics_free(b);
+    }
 }
 
 static void runs_of_other_rows_are_refused(void) {
@@ -135,6 +150,7 @@ static void runs_of_other_rows_are_refused(void) {
     expect_refusal(c, "softmax two-a set.npz --out no", CP_EXIT_FAILED, "3 classes; the model two-a has 2");
     expect_refusal(c, "softmax set.npz --out no", CP_EXIT_FAILED, "two runs or more are needed");
     expect_refusal(c, "softmax hybrid/selected.safetensors --out no", CP_EXIT_FAILED, "does not say what it was trained on");
+    expect_refusal(c, "set.npz softmax hybrid --out no", CP_EXIT_FAILED, "set.npz is a set of images; give it last");
     expect_refusal(c, "softmax nowhere --out no", CP_EXIT_FAILED, "nowhere");
     TEST_ASSERT_FALSE(there("no"));
     expect_ok(c, "softmax hybrid/selected.safetensors set.npz --out file");
@@ -148,6 +164,7 @@ int main(void) {
     RUN_TEST(of_two_classes_the_auc_has_delong_s_test);
     RUN_TEST(patients_are_resampled_as_wholes);
     RUN_TEST(tests_without_a_p_value_are_neither_counted_nor_corrected);
+    RUN_TEST(one_row_has_neither_an_interval_nor_a_p_value_of_the_bootstrap);
     RUN_TEST(runs_of_other_rows_are_refused);
     remove_small_runs();
     return UNITY_END();

@@ -86,7 +86,8 @@ double cp_bootstrap_p(const double *differences, int count) {
 }
 
 bool cp_metrics_subtract(const cp_metrics *a, const cp_metrics *b, cp_metric metric, cp_estimate *difference, double *p) {
-    int           count = a->resamples < b->resamples ? a->resamples : b->resamples;
+    int           kept = a->resamples < b->resamples ? a->resamples : b->resamples;
+    int           count = a->groups == 1 || b->groups == 1 ? 0 : kept;
     const double *of_a = a->resampled + (size_t)metric * (size_t)a->resamples;
     const double *of_b = b->resampled + (size_t)metric * (size_t)b->resamples;
     double       *differences = malloc(((size_t)count + 1) * sizeof *differences);

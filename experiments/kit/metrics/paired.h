@@ -22,7 +22,8 @@ bool cp_delong_test(int n, const double *first, const double *second, const bool
 double cp_bootstrap_p(const double *differences, int count);
 
 /* A metric of `a` less that of `b`, with the interval over the resamples that both kept, in their order, and their p as above. The resamples
- * are the same ones with one seed on the same rows, otherwise independent. False: out of memory. */
+ * are the same ones with one seed on the same rows, otherwise independent. A single row or group on either side gives neither
+ * interval nor p. False: out of memory. */
 bool cp_metrics_subtract(const cp_metrics *a, const cp_metrics *b, cp_metric metric, cp_estimate *difference, double *p);
 
 /* Holm's correction into `adjusted`, which may be p: the i-th smallest of m p-values is multiplied by m - i + 1; none is below a smaller one's,
