@@ -143,12 +143,12 @@ static bool score_copies(const cp_evaluation *e, cp_tape *tape, const cp_referen
 
 /* ---- how well the scores distinguish ---- */
 
-/* Numbers the patients from *count on and adds their number to it; an image of an unknown patient is a group of its own. */
-static bool number_patients(const int *groups, int n, int *to, int *count) {
-    int  own = n;
-    int *number = groups ? cp_groups_number(groups, n, &own) : NULL;
+/* Numbers the patients from *count on and adds their number, *own, to it; an image of an unknown patient is a group of its own. */
+static bool number_patients(const int *groups, int n, int *to, int *count, int *own) {
+    int *number = groups ? cp_groups_number(groups, n, own) : NULL;
+    if (!groups) *own = n;
     for (int i = 0; i < n; i++) to[i] = *count + (number ? number[i] : i);
-    *count += own;
+    *count += *own;
     free(number);
     return number || !groups;
 }
@@ -158,12 +158,12 @@ static const int *patients_of(const cp_evaluation *e, const cp_outlier_set *s) {
 }
 
 static bool rank(const cp_evaluation *e, cp_outlier_set *s, cp_status *status) {
-    int     here = e->scores.n, n = here + s->n, groups = 0;
+    int     here = e->scores.n, n = here + s->n, groups = 0, ours = 0, theirs = 0;
     double *all = malloc((size_t)n * sizeof *all);
     bool   *marked = malloc((size_t)n * sizeof *marked), grouped = e->scores.groups || patients_of(e, s);
     int    *patients = malloc((size_t)n * sizeof *patients);
-    bool    ok = (all && marked && patients && number_patients(e->scores.groups, here, patients, &groups) &&
-               number_patients(patients_of(e, s), s->n, patients + here, &groups)) ||
+    bool    ok = (all && marked && patients && number_patients(e->scores.groups, here, patients, &groups, &ours) &&
+               number_patients(patients_of(e, s), s->n, patients + here, &groups, &theirs)) ||
               no_memory(status);
     for (int k = 0; ok && k < CP_OUTLIERS; k++) {
         if (!s->scores[k]) continue;
@@ -172,7 +172,7 @@ static bool rank(const cp_evaluation *e, cp_outlier_set *s, cp_status *status) {
                                      .scores = all,
                                      .marked = marked,
                                      .groups = grouped ? patients : NULL,
-                                     .resamples = s->images ? 0 : -1,
+                                     .resamples = s->images && ours > 1 && theirs > 1 ? 0 : -1, /* one patient gives no interval */
                                      .seed = e->seed};
         ok = cp_ranking_measure(&s->against[k], status);
     }

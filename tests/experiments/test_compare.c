@@ -10,23 +10,6 @@ static double         number(const cp_json *object, const char *key) { return cp
 static double end_of(const cp_json *d, int k) { return cp_json_number(cp_json_at(cp_json_get(d, "difference"), (size_t)k), NAN); }
 static const char *text(const cp_json *object, const char *key) { return cp_json_string(cp_json_get(object, key), ""); }
 
-/* The arrays of a set and one more, or another in the place of one, so that the file has another md5. */
-static void copy_set(const char *from, const char *to, const char *more, const int32_t *values) {
-    cp_npz        *npz = cp_npz_open(from, &status);
-    cp_npz_writer *w = cp_npz_writer_new(to, &status);
-    cp_npy         arrays[8];
-    size_t         count = cp_npz_count(npz);
-    TEST_ASSERT_TRUE(count <= 8);
-    for (size_t i = 0; i < count; i++) {
-        TEST_ASSERT_TRUE(cp_npz_read(npz, cp_npz_name(npz, i), &arrays[i], &status));
-        if (strcmp(cp_npz_name(npz, i), more) != 0) cp_npz_writer_add_npy(w, cp_npz_name(npz, i), &arrays[i]);
-    }
-    cp_npz_writer_add(w, more, CP_I32, 1, (int64_t[]){REST}, values);
-    TEST_ASSERT_TRUE_MESSAGE(cp_npz_writer_commit(w, &status), status.message);
-    for (size_t i = 0; i < count; i++) cp_npy_free(&arrays[i]);
-    cp_npz_close(npz);
-}
-
 /* The classes that `couplet evaluate` found. */
 static void predicted(const char *folder, int *classes) {
     char path[60], line[300];

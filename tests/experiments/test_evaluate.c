@@ -238,6 +238,17 @@ static double found_of(const cp_json *result, int set, const char *score, const 
 
 static double found_auroc(const cp_json *result, const char *score) { return found_of(result, 0, score, "auroc"); }
 
+static void outliers_of_one_patient_give_values_without_intervals(void) {
+    int32_t zeros[REST] = {0};
+    copy_set("other.npz", "one-patient.npz", "test_patients", zeros);
+    expect_ok(&cp_command_evaluate, "hybrid set.npz --ood one-patient.npz --out one-patient");
+    cp_json       *result = result_of("one-patient");
+    const cp_json *auroc = cp_json_get(cp_json_get(cp_json_at(cp_json_get(result, "ood"), 0), "density"), "auroc");
+    TEST_ASSERT_EQUAL_INT(CP_JSON_NUMBER, cp_json_at(auroc, 0)->kind);
+    for (size_t k = 1; k < 3; k++) TEST_ASSERT_EQUAL_INT(CP_JSON_NULL, cp_json_at(auroc, k)->kind);
+    cp_json_free(result);
+}
+
 static void the_auroc_is_the_fraction_of_pairs_in_order(void) {
     double        density[2][REST], energy[2][REST], posterior[2][REST];
     cp_run_model *trained = cp_run_model_open("hybrid", CP_WEIGHTS_END, &status);
@@ -340,6 +351,7 @@ int main(void) {
     RUN_TEST(the_auroc_is_the_fraction_of_pairs_in_order);
     RUN_TEST(several_sets_and_corrupted_copies_are_in_one_result);
     RUN_TEST(models_and_sets_that_do_not_match_are_refused);
+    RUN_TEST(outliers_of_one_patient_give_values_without_intervals);
     remove_small_runs();
     return UNITY_END();
 }
