@@ -260,6 +260,7 @@ static bool append_picture(reading *r, const cp_picture *p, const char *name) {
     char *data = realloc(block->npy.data, (count + 1) * bytes);
     if (data) in->elements = block->npy.data = data;
     if (!files || !data || !(files[count] = strdup(name))) return cp_fail(r->status, "not enough memory for %.200s", name);
+    block->name = in->name = files[0]; /* `name` does not last */
     memcpy(data + count * bytes, p->pixels, bytes);
     in->count++;
     return r->joining = true;
