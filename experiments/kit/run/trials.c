@@ -220,7 +220,7 @@ static bool log_trial(const cp_trials *t, cp_run *run, int trial, double seconds
     cp_json_put_object(&line, NULL);
     cp_json_put_integer(&line, "trial", trial);
     cp_trials_put_one(t, &line, trial);
-    cp_json_put_number(&line, "seconds", 1e-3 * round(1e3 * seconds));
+    cp_json_put_number(&line, "seconds", round(1e3 * seconds) / 1e3);
     cp_json_put_end(&line);
     return cp_run_log(run, &line);
 }
